@@ -1,0 +1,1 @@
+"""Tensorant: rent one GPU, train one adapter, prove the machine is gone."""

@@ -1,0 +1,235 @@
+"""A machine: what it is meant to become, what the provider says it is, and the one call between the two."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import IntEnum, StrEnum
+
+from tensorant.domain.failures import Failure
+from tensorant.domain.quotes import Quote
+
+
+class Goal(IntEnum):
+    """What a machine is meant to become. It can only be raised."""
+
+    RUN = 0
+    STOPPED = 1
+    GONE = 2
+
+
+class Disposition(StrEnum):
+    """Why a machine may go away: without one of these its disk is kept."""
+
+    VERIFIED = "verified"
+    DISCARDED = "discarded"
+    NOTHING_TO_KEEP = "nothing_to_keep"
+
+
+class Seen(StrEnum):
+    """A machine as its provider described it last."""
+
+    NOTHING = "nothing"
+    """Asked for, and not seen yet."""
+    PENDING = "pending"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    SHUTTING_DOWN = "shutting_down"
+    GONE = "gone"
+    MISSING = "missing"
+    """The provider knows no such machine; whether that means gone depends on who asked (see `observed`)."""
+
+
+class Call(StrEnum):
+    STOP = "stop"
+    TERMINATE = "terminate"
+
+
+class MachineState(StrEnum):
+    """One word for people; never stored, always derived."""
+
+    ASKED = "asked"
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    RETAINED = "retained"
+    RELEASING = "releasing"
+    RELEASED = "released"
+    NEVER_EXISTED = "never_existed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """What is asked for in one attempt."""
+
+    instance_type: str
+    subnet_id: str
+
+    @property
+    def digest(self) -> str:
+        """Sixteen hexadecimal digits that name the candidate."""
+        return hashlib.sha256(f"{self.instance_type}/{self.subnet_id}".encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchParameters:
+    """Everything that a repeated ask must send identically.
+
+    The one-time token is not here: user data carries a placeholder, and the token is derived again.
+    """
+
+    region: str
+    image_id: str
+    root_device: str
+    other_devices: tuple[str, ...]
+    disk_gib: int
+    security_group_id: str
+    key_name: str | None
+    instance_profile_arn: str | None
+    user_data: str
+    tags: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """One reading of a provider. `account_id` is whose credentials read it, where that was asked."""
+
+    state: Seen
+    instance_id: str | None = None
+    started_at: datetime | None = None
+    reason: str = ""
+    account_id: str | None = None
+
+
+ASK_LEASE = timedelta(minutes=5)
+"""How long an unanswered ask may still turn into an instance (EC2: function time-out plus read lag)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """One attempt of a run: stored before the provider is asked, and kept for good."""
+
+    run_id: str
+    attempt: int
+    organization_id: str
+    connection_id: str
+    account_id: str
+    candidate: Candidate
+    parameters: LaunchParameters
+    quote: Quote
+    asked_at: datetime
+    goal: Goal = Goal.RUN
+    disposition: Disposition | None = None
+    instance_id: str | None = None
+    seen: Seen = Seen.NOTHING
+    seen_at: datetime | None = None
+    started_at: datetime | None = None
+    """The provider's own start of the present running period."""
+    reason: str = ""
+    """The provider's words for the present state."""
+    nonce: str | None = None
+    """The machine's own secret number, bound at its first exchange."""
+    refusal: Failure | None = None
+    confirmed_stopped_at: datetime | None = None
+    confirmed_gone_at: datetime | None = None
+    version: int = 0
+
+    @property
+    def client_token(self) -> str:
+        """The provider's idempotency token: the same ask makes one machine (EC2: 64 characters at most)."""
+        return f"{self.run_id}-{self.attempt}-{self.candidate.digest}"
+
+    @property
+    def closed(self) -> bool:
+        """Nothing of it is left at the provider, as far as anybody can tell for good."""
+        return self.confirmed_gone_at is not None
+
+    @property
+    def state(self) -> MachineState:
+        """For people: where it stands between its goal and the provider."""
+        if self.closed:
+            return MachineState.NEVER_EXISTED if self.instance_id is None else MachineState.RELEASED
+        if self.goal is Goal.GONE:
+            return MachineState.RELEASING
+        if self.goal is Goal.STOPPED:
+            return MachineState.RETAINED if self.seen is Seen.STOPPED else MachineState.STOPPING
+        if self.instance_id is None:
+            return MachineState.ASKED
+        return MachineState.RUNNING if self.seen is Seen.RUNNING else MachineState.STARTING
+
+    @property
+    def at_goal(self) -> bool:
+        """The provider has confirmed the goal (a machine that is gone is past every goal)."""
+        return self.closed or (self.goal is Goal.STOPPED and self.seen is Seen.STOPPED)
+
+    def raised(self, goal: Goal, disposition: Disposition | None = None) -> Machine:
+        """With its goal raised; a lower goal changes nothing. GONE needs a disposition."""
+        if goal <= self.goal:
+            return self
+        if goal is Goal.GONE and disposition is None:
+            raise ValueError("a machine goes away only with a disposition")
+        return replace(self, goal=goal, disposition=disposition or self.disposition)
+
+    def bound(self, nonce: str) -> Machine:
+        return replace(self, nonce=nonce)
+
+    def refused(self, failure: Failure, *, at: datetime) -> Machine:
+        """The provider said no: this ask never made a machine."""
+        return replace(
+            self,
+            goal=Goal.GONE,
+            disposition=Disposition.NOTHING_TO_KEEP,
+            refusal=failure,
+            confirmed_gone_at=at,
+        )
+
+    def asked_again(self, *, at: datetime) -> Machine:
+        """The lease runs from the last time the question was put."""
+        return replace(self, asked_at=at)
+
+    def observed(self, seen: Observation, *, at: datetime) -> Machine:
+        """With what the provider said.
+
+        MISSING counts as gone only if the machine had been seen and the reader is of the recorded
+        account; of an ask that never got an id, only after its lease.
+        """
+        if seen.state is Seen.MISSING:
+            return self._missing(seen, at=at)
+        return replace(
+            self,
+            instance_id=self.instance_id or seen.instance_id,
+            seen=seen.state,
+            seen_at=at,
+            started_at=seen.started_at or self.started_at,
+            reason=seen.reason or self.reason,
+            confirmed_stopped_at=self.confirmed_stopped_at or (at if seen.state is Seen.STOPPED else None),
+            confirmed_gone_at=at if seen.state is Seen.GONE else None,
+        )
+
+    def _missing(self, seen: Observation, *, at: datetime) -> Machine:
+        if seen.account_id != self.account_id or at < self.asked_at + ASK_LEASE:
+            return self
+        if self.instance_id is None:
+            return self if self.goal is Goal.RUN else replace(self, confirmed_gone_at=at)
+        return replace(
+            self, seen=Seen.GONE, seen_at=at, confirmed_gone_at=at, reason=self.reason or "not found"
+        )
+
+
+def next_call(goal: Goal, seen: Seen) -> Call | None:
+    """The one provider call that brings a machine nearer its goal; None if there is none to make.
+
+    A machine on its way (stopping, shutting down) is left alone: asking twice helps nobody.
+    A pending machine can't be stopped yet, only terminated.
+    """
+    match goal, seen:
+        case _, Seen.GONE | Seen.SHUTTING_DOWN | Seen.NOTHING | Seen.MISSING:
+            return None
+        case Goal.GONE, _:
+            return Call.TERMINATE
+        case Goal.STOPPED, Seen.RUNNING:
+            return Call.STOP
+        case _:
+            return None

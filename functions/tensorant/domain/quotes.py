@@ -1,0 +1,73 @@
+"""What an hour of a machine costs, all in, and whether it may be spent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import ROUND_HALF_UP, Decimal
+
+from tensorant.domain.errors import Price
+
+HOURS_PER_MONTH = Decimal(730)
+"""AWS's own divisor for monthly rates (seed: "the monthly storage rate divided by 730")."""
+
+EXCLUDED = ("NAT gateway", "data transfer", "taxes", "account-specific discounts")
+
+CENT_OF_CENT = Decimal("0.0001")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quote:
+    """US dollars per hour, and its parts."""
+
+    instance_type: str
+    compute_usd_per_hour: Decimal
+    disk_usd_per_hour: Decimal
+    disk_gib: int
+    priced_at: datetime
+    excluded: tuple[str, ...] = EXCLUDED
+
+    @property
+    def usd_per_hour(self) -> Decimal:
+        return self.compute_usd_per_hour + self.disk_usd_per_hour
+
+    def require_within(self, limit: Decimal) -> None:
+        """Raises `Price` if an hour costs more than `limit` US dollars."""
+        if self.usd_per_hour > limit:
+            raise Price(
+                "price_above_limit",
+                f"{self.instance_type} costs ${self.usd_per_hour} an hour, above the limit of ${limit}.",
+                mend="Raise the run's price limit or choose a cheaper GPU type.",
+                field="price_limit_usd_per_hour",
+            )
+
+
+def quote(
+    instance_type: str,
+    *,
+    compute_usd_per_hour: Decimal | None,
+    disk_usd_per_gib_month: Decimal | None,
+    disk_gib: int,
+    priced_at: datetime,
+) -> Quote:
+    """The all-in quote. Raises `Price` if a part is unknown: a price is never guessed."""
+    if compute_usd_per_hour is None or disk_usd_per_gib_month is None:
+        unknown = instance_type if compute_usd_per_hour is None else "gp3 storage"
+        raise Price(
+            "price_unknown",
+            f"The provider gives no single on-demand price for {unknown} in this region.",
+            mend="Check the connection again, or choose another GPU type.",
+            field="instance_type",
+        )
+    return Quote(
+        instance_type=instance_type,
+        compute_usd_per_hour=compute_usd_per_hour,
+        disk_usd_per_hour=rounded(disk_usd_per_gib_month * disk_gib / HOURS_PER_MONTH),
+        disk_gib=disk_gib,
+        priced_at=priced_at,
+    )
+
+
+def rounded(usd: Decimal) -> Decimal:
+    """To a hundredth of a cent, halves up, as invoices do."""
+    return usd.quantize(CENT_OF_CENT, rounding=ROUND_HALF_UP)

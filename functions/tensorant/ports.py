@@ -1,0 +1,227 @@
+"""What the services need of the world, as Protocols; `adapters` implements them, tests fake them.
+
+All errors are those of `domain.errors`. Times are aware datetimes in UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from tensorant.contract import Event
+from tensorant.domain.connections import AwsSettings, Catalog, CheckItem, Connection, GpuType, ImageFacts
+from tensorant.domain.identity import Member, Organization
+from tensorant.domain.machines import Call, Machine, Observation
+from tensorant.domain.projects import DatasetVersion, Project
+from tensorant.domain.runs import Progress, Run
+from tensorant.domain.timeline import Fact
+
+Entity = Organization | Member | Connection | Catalog | Project | DatasetVersion | Run | Machine
+"""What the store keeps under a version: 0 has not been stored yet, each write adds one."""
+
+
+class Clock(Protocol):
+    def now(self) -> datetime: ...
+
+
+class Ids(Protocol):
+    def new(self, kind: str) -> str:
+        """A fresh identifier such as `run-9f86d081884c7d65`."""
+        ...
+
+
+class Store(Protocol):
+    """The record. Reads are consistent unless they list."""
+
+    def commit(self, *changed: Entity, facts: Sequence[Fact] = ()) -> None:
+        """Write all or nothing.
+
+        An entity of version 0 must not exist yet; any other must still have its version. A fact's id
+        must be new in its run. Raises `Conflict` otherwise, and nothing is written.
+        """
+        ...
+
+    def organization(self, organization_id: str) -> Organization: ...
+    def member(self, organization_id: str, subject: str) -> Member | None: ...
+    def memberships(self, subject: str) -> Sequence[Member]: ...
+    def connection(self, organization_id: str, connection_id: str) -> Connection: ...
+    def connections(self, organization_id: str) -> Sequence[Connection]: ...
+    def catalog(self, connection_id: str) -> Catalog | None: ...
+    def project(self, organization_id: str, project_id: str) -> Project: ...
+    def projects(self, organization_id: str) -> Sequence[Project]: ...
+    def dataset_version(self, organization_id: str, version_id: str) -> DatasetVersion: ...
+    def dataset_versions(self, organization_id: str, project_id: str) -> Sequence[DatasetVersion]: ...
+
+    def run(self, run_id: str) -> Run: ...
+    def runs(self, organization_id: str) -> Sequence[Run]:
+        """Newest first."""
+        ...
+
+    def machine(self, run_id: str, attempt: int) -> Machine: ...
+    def machines(self, run_id: str) -> Sequence[Machine]:
+        """In the order of their attempts."""
+        ...
+
+    def machine_by_instance(self, account_id: str, region: str, instance_id: str) -> Machine | None: ...
+    def timeline(self, run_id: str) -> Sequence[Fact]:
+        """In the order in which the facts were stored."""
+        ...
+
+    def progress(self, run_id: str) -> Progress | None: ...
+    def save_progress(self, progress: Progress) -> None:
+        """Last writer wins: progress decides nothing but when to look."""
+        ...
+
+    def terminal_event(self, run_id: str, attempt: int) -> Event | None: ...
+    def save_terminal_event(self, run_id: str, attempt: int, event: Event) -> None:
+        """The first one is kept: what ended an attempt does not change."""
+        ...
+
+    def signal(self, run_id: str) -> int:
+        """Add a signal and return its number. Signals are never cleared."""
+        ...
+
+    def last_signal(self, run_id: str) -> int: ...
+    def wait_with(self, run_id: str, task_token: str) -> None:
+        """Store the token of the wait; a later one replaces it."""
+        ...
+
+    def waiter(self, run_id: str) -> str | None: ...
+
+
+class Secrets(Protocol):
+    """Credentials of connections, as JSON objects."""
+
+    def write(self, connection_id: str, secret: Mapping[str, str]) -> None: ...
+    def read(self, connection_id: str) -> Mapping[str, str]: ...
+
+
+class Workflow(Protocol):
+    def start(self, run: Run) -> None:
+        """Start the run's recorded execution; one that exists already is the same."""
+        ...
+
+    def wake(self, task_token: str) -> None:
+        """End a wait. A token that is no longer waited for is not an error."""
+        ...
+
+    def beat(self, task_token: str) -> None:
+        """Extend a wait; adds no history. A token that is no longer waited for is not an error."""
+        ...
+
+
+class Workers(Protocol):
+    """Work that takes longer than an API answer. Started at least once, perhaps more often."""
+
+    def check_connection(self, organization_id: str, connection_id: str) -> None: ...
+    def validate_dataset(self, organization_id: str, version_id: str) -> None: ...
+
+
+class RunLogs(Protocol):
+    def append(self, run_id: str, attempt: int, source: str, lines: Sequence[str], *, at: datetime) -> None: ...
+    def read(self, run_id: str, *, after: str | None, limit: int) -> LogPage: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLine:
+    at: datetime
+    source: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogPage:
+    """`next` goes into the following call; the same value again means nothing new."""
+
+    lines: Sequence[LogLine]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectFacts:
+    size: int
+    etag: str
+
+
+class ObjectStore(Protocol):
+    """One organization's storage; keys are relative to its prefix."""
+
+    def check(self) -> Sequence[CheckItem]: ...
+    def head(self, key: str) -> ObjectFacts | None:
+        """None if there is no such object."""
+        ...
+
+    def read(self, key: str, offset: int, length: int, *, etag: str) -> bytes:
+        """Raises `Storage` if the object is no longer the one with that ETag."""
+        ...
+
+    def stream(self, key: str, offset: int, length: int, *, etag: str) -> Iterator[bytes]: ...
+    def get(self, key: str, *, limit: int) -> bytes | None:
+        """A whole small object; None if there is none. Raises `Storage` above `limit` bytes."""
+        ...
+
+    def put(self, key: str, content: bytes | Iterable[bytes]) -> None: ...
+    def presign_get(self, key: str, *, lasting: timedelta) -> str: ...
+    def presign_put(self, key: str, *, lasting: timedelta) -> str: ...
+
+
+class Staging(Protocol):
+    """The deployment's own bucket, where files that people bring land first."""
+
+    def upload_url(self, key: str, *, lasting: timedelta) -> str: ...
+    def stream(self, key: str) -> Iterator[bytes] | None:
+        """None if nothing was uploaded."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComputeCheck:
+    """What a check saw; `catalog` is None if it came to nothing."""
+
+    items: Sequence[CheckItem]
+    account_id: str | None
+    image: ImageFacts | None
+    types: Sequence[GpuType] | None = None
+    excluded: Mapping[str, str] | None = None
+    disk_usd_per_gib_month: Any = None
+
+
+class Compute(Protocol):
+    """One connection to a provider of machines. Never starts one except in `ask`."""
+
+    def check(self, settings: AwsSettings) -> ComputeCheck: ...
+    def price(self, instance_type: str) -> Any: ...
+    def ask(self, machine: Machine, *, user_data: str) -> Observation:
+        """Ask for the machine of this record. The same record twice makes one machine.
+
+        `Throttled` and `ProviderFault` leave it open whether it was made; other errors are a definite no.
+        """
+        ...
+
+    def observe(self, machine: Machine) -> Observation:
+        """Read the machine, by its id or, without one, by its client token."""
+        ...
+
+    def make(self, call: Call, machine: Machine) -> None: ...
+
+
+class Computes(Protocol):
+    def open(self, connection: Connection) -> Compute: ...
+
+
+class ObjectStores(Protocol):
+    def open(self, connection: Connection) -> ObjectStore: ...
+
+
+class Tokens(Protocol):
+    """One-time and session tokens, derived from the deployment key: nothing secret is stored."""
+
+    def one_time(self, machine: Machine) -> str: ...
+    def session(self, machine: Machine, nonce: str) -> str: ...
+    def subject(self, token: str) -> tuple[str, int] | None:
+        """The run id and attempt a token claims to be for; None if it is not one of ours."""
+        ...
+
+    def equal(self, one: str, other: str) -> bool: ...
