@@ -6,9 +6,10 @@ All errors are those of `domain.errors`. Times are aware datetimes in UTC.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from decimal import Decimal
+from typing import Protocol
 
 from tensorant.contract import Event
 from tensorant.domain.connections import AwsSettings, Catalog, CheckItem, Connection, GpuType, ImageFacts
@@ -120,7 +121,9 @@ class Workers(Protocol):
 
 
 class RunLogs(Protocol):
-    def append(self, run_id: str, attempt: int, source: str, lines: Sequence[str], *, at: datetime) -> None: ...
+    def append(
+        self, run_id: str, attempt: int, source: str, lines: Sequence[str], *, at: datetime
+    ) -> None: ...
     def read(self, run_id: str, *, after: str | None, limit: int) -> LogPage: ...
 
 
@@ -178,21 +181,29 @@ class Staging(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputeCheck:
-    """What a check saw; `catalog` is None if it came to nothing."""
+    """What a check saw; `types` is None if the catalog could not be read."""
 
     items: Sequence[CheckItem]
     account_id: str | None
     image: ImageFacts | None
-    types: Sequence[GpuType] | None = None
-    excluded: Mapping[str, str] | None = None
-    disk_usd_per_gib_month: Any = None
+    types: tuple[GpuType, ...] | None = None
+    excluded: Mapping[str, str] = field(default_factory=dict)
+    disk_usd_per_gib_month: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurrentPrice:
+    """US dollars; None where the provider gives no single price."""
+
+    compute_usd_per_hour: Decimal | None
+    disk_usd_per_gib_month: Decimal | None
 
 
 class Compute(Protocol):
     """One connection to a provider of machines. Never starts one except in `ask`."""
 
     def check(self, settings: AwsSettings) -> ComputeCheck: ...
-    def price(self, instance_type: str) -> Any: ...
+    def price(self, instance_type: str) -> CurrentPrice: ...
     def ask(self, machine: Machine, *, user_data: str) -> Observation:
         """Ask for the machine of this record. The same record twice makes one machine.
 
@@ -213,15 +224,3 @@ class Computes(Protocol):
 
 class ObjectStores(Protocol):
     def open(self, connection: Connection) -> ObjectStore: ...
-
-
-class Tokens(Protocol):
-    """One-time and session tokens, derived from the deployment key: nothing secret is stored."""
-
-    def one_time(self, machine: Machine) -> str: ...
-    def session(self, machine: Machine, nonce: str) -> str: ...
-    def subject(self, token: str) -> tuple[str, int] | None:
-        """The run id and attempt a token claims to be for; None if it is not one of ours."""
-        ...
-
-    def equal(self, one: str, other: str) -> bool: ...

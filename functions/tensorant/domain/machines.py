@@ -127,6 +127,8 @@ class Machine:
     seen_at: datetime | None = None
     started_at: datetime | None = None
     """The provider's own start of the present running period."""
+    ran_until: datetime | None = None
+    """When that period was first seen to have ended."""
     reason: str = ""
     """The provider's words for the present state."""
     nonce: str | None = None
@@ -203,10 +205,16 @@ class Machine:
             seen=seen.state,
             seen_at=at,
             started_at=seen.started_at or self.started_at,
+            ran_until=self._ran_until(seen.state, at),
             reason=seen.reason or self.reason,
             confirmed_stopped_at=self.confirmed_stopped_at or (at if seen.state is Seen.STOPPED else None),
             confirmed_gone_at=at if seen.state is Seen.GONE else None,
         )
+
+    def _ran_until(self, seen: Seen, at: datetime) -> datetime | None:
+        if seen in {Seen.PENDING, Seen.RUNNING}:
+            return None
+        return self.ran_until or at
 
     def _missing(self, seen: Observation, *, at: datetime) -> Machine:
         if seen.account_id != self.account_id or at < self.asked_at + ASK_LEASE:

@@ -1,0 +1,100 @@
+"""Bringing a machine to its goal: the only place that stops or terminates one.
+
+The workflow, events, users and the sweep all do the same two things, in any order and any number of
+times: raise the goal, converge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tensorant.domain.errors import Conflict, NotYetConfirmed
+from tensorant.domain.machines import Goal, Machine, MachineState, Observation, next_call
+from tensorant.domain.steps import Next, Step
+from tensorant.ports import Clock, Compute, Computes, Store
+from tensorant.services.conclusions import INTERRUPTED, fail, give_up
+from tensorant.services.conflicts import until_settled
+from tensorant.services.facts import machine_fact
+
+
+def converge(machine: Machine, *, compute: Compute, store: Store, clock: Clock) -> Machine:
+    """Read the provider and make at most one call toward the machine's goal.
+
+    Safe to repeat and to race: goals are only raised, and the record is written only if nobody changed
+    it meanwhile (raises `Conflict`; read again and call again). Raises provider errors as they come.
+    """
+    if machine.closed:
+        return machine
+    seen = compute.observe(machine)
+    if call := next_call(machine.goal, seen.state):
+        compute.make(call, replace(machine, instance_id=machine.instance_id or seen.instance_id))
+    return record(machine, seen, store=store, clock=clock)
+
+
+def record(machine: Machine, seen: Observation, *, store: Store, clock: Clock) -> Machine:
+    """Store what the provider said, if it is news; returns the machine as stored."""
+    now = clock.now()
+    observed = machine.observed(seen, at=now)
+    if replace(observed, seen_at=machine.seen_at) == machine:
+        return machine
+    fact = machine_fact(machine, _news(observed), observed.reason, at=now, source="provider")
+    store.commit(observed, facts=[fact])
+    return replace(observed, version=machine.version + 1)
+
+
+def _news(machine: Machine) -> str:
+    if machine.closed:
+        return "machine_released" if machine.state is MachineState.RELEASED else "machine_never_existed"
+    return f"machine_{machine.seen}"
+
+
+@dataclass(frozen=True)
+class Converger:
+    """The workflow's steps ReleaseMachine, ConfirmReleased, StopMachine and ConfirmStopped."""
+
+    store: Store
+    computes: Computes
+    clock: Clock
+
+    def toward(self, step: Step, goal: Goal, *, confirm: bool) -> Step:
+        """See that the machine's goal is raised, and converge. Attempt 0 stands for the run's latest.
+
+        With `confirm`, raises `NotYetConfirmed` until the provider has said that the goal is reached.
+        """
+        attempt = step.attempt or self.store.run(step.run_id).attempt
+        if not attempt:
+            until_settled(lambda: self._end_unrented(step.run_id))
+            return replace(step, attempt=0, next=Next.END)
+        until_settled(lambda: self._raise(step.run_id, attempt, goal))
+        machine = until_settled(lambda: self._converge(step.run_id, attempt))
+        if confirm and not machine.at_goal:
+            raise NotYetConfirmed(
+                "not_yet_confirmed",
+                f"The machine {machine.instance_id} is {machine.seen}; its goal is {machine.goal.name.lower()}.",
+                mend="Nothing to do: the provider is asked again.",
+            )
+        return replace(step, attempt=attempt, next=Next.END)
+
+    def _converge(self, run_id: str, attempt: int) -> Machine:
+        machine = self.store.machine(run_id, attempt)
+        connection = self.store.connection(machine.organization_id, machine.connection_id)
+        return converge(machine, compute=self.computes.open(connection), store=self.store, clock=self.clock)
+
+    def _raise(self, run_id: str, attempt: int, goal: Goal) -> None:
+        """What was decided before stays; a workflow that broke off keeps what there may be."""
+        run, machine = self.store.run(run_id), self.store.machine(run_id, attempt)
+        if machine.closed:
+            self._end_unrented(run_id)
+        elif machine.goal < goal and goal is Goal.GONE:
+            raise Conflict(
+                "no_disposition",
+                f"The machine of {run_id} may not go: its output is neither verified nor discarded.",
+                mend="Recover the adapter or discard the output first.",
+            )
+        elif machine.goal < goal:
+            give_up(run, machine, INTERRUPTED, store=self.store, clock=self.clock)
+
+    def _end_unrented(self, run_id: str) -> None:
+        run = self.store.run(run_id)
+        if run.outcome is None:
+            fail(run, INTERRUPTED, store=self.store, clock=self.clock)

@@ -1,0 +1,117 @@
+"""Drafting a run: everything that can be known to be wrong is told before anything is spent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorant.contract import DatasetRef
+from tensorant.domain.connections import Catalog, Connection, ConnectionStatus
+from tensorant.domain.errors import Conflict, Invalid
+from tensorant.domain.identity import Actor
+from tensorant.domain.quotes import Quote
+from tensorant.domain.runs import Draft, Run
+from tensorant.ports import Clock, Computes, Ids, Store
+from tensorant.services.access import member_of, run_of
+from tensorant.services.datasets import valid_version
+from tensorant.services.facts import run_fact
+from tensorant.services.quotes import current_quote
+
+
+@dataclass(frozen=True)
+class Drafts:
+    store: Store
+    clock: Clock
+    ids: Ids
+
+    def create(self, actor: Actor, organization_id: str, draft: Draft) -> Run:
+        """Store a draft. Rents nothing and reserves nothing.
+
+        Raises `NotFound` for foreign or unknown ids, `Conflict` for things that are not ready, and
+        `Invalid` for a type that the connection's catalog does not offer.
+        """
+        member_of(organization_id, actor, store=self.store)
+        project = self.store.project(organization_id, draft.project_id)
+        dataset = valid_version(organization_id, draft.dataset_version_id, store=self.store)
+        if dataset.project_id != project.id:
+            raise Invalid(
+                "dataset_of_other_project",
+                f"The dataset version {dataset.id} belongs to another project.",
+                mend=f"Choose a dataset version of {project.id}.",
+                field="dataset_version_id",
+            )
+        connection = ready_compute(organization_id, draft.connection_id, store=self.store)
+        require_offered(draft, self.store.catalog(connection.id))
+        now = self.clock.now()
+        run = Run(
+            id=self.ids.new("run"),
+            organization_id=organization_id,
+            draft=draft,
+            created_at=now,
+            created_by=actor.subject,
+            dataset=DatasetRef(sha256=dataset.sha256 or "", rows=dataset.rows or 0, bytes=dataset.bytes or 0),
+            storage_connection_id=project.storage_connection_id,
+        )
+        self.store.commit(run, facts=[run_fact(run, "run_drafted", draft.name, at=now, source=actor.subject)])
+        return run
+
+
+@dataclass(frozen=True)
+class Review:
+    """A drafted run with the quote of this moment, and what stands against launching it."""
+
+    run: Run
+    quote: Quote
+    within_limit: bool
+
+
+@dataclass(frozen=True)
+class Reviews:
+    store: Store
+    computes: Computes
+    clock: Clock
+
+    def review(self, actor: Actor, organization_id: str, run_id: str) -> Review:
+        """Recheck price and availability of the run's first type. Reserves nothing."""
+        run = run_of(organization_id, run_id, actor, store=self.store)
+        connection = ready_compute(organization_id, run.draft.connection_id, store=self.store)
+        compute = self.computes.open(connection)
+        quote = current_quote(
+            run.draft, run.draft.instance_types[0], connection, compute=compute, clock=self.clock
+        )
+        return Review(run, quote, within_limit=quote.usd_per_hour <= run.draft.price_limit_usd_per_hour)
+
+
+def ready_compute(organization_id: str, connection_id: str, *, store: Store) -> Connection:
+    """A compute connection that has passed its check. Raises `Invalid` or `Conflict`."""
+    connection = store.connection(organization_id, connection_id)
+    if not connection.kind.is_compute:
+        raise Invalid(
+            "not_a_compute_connection",
+            f"{connection.name} is a connection to storage.",
+            mend="Choose a compute connection, for instance of kind aws.",
+            field="connection_id",
+        )
+    if connection.status is not ConnectionStatus.CONNECTED:
+        raise Conflict(
+            "connection_not_ready",
+            f"The connection {connection.name} is {connection.status}, not connected.",
+            mend="Check the connection and mend what it reports.",
+            field="connection_id",
+        )
+    return connection
+
+
+def require_offered(draft: Draft, catalog: Catalog | None) -> None:
+    """Raise `Invalid` for a type that can't be used here, with the reason and the usable ones."""
+    types = {each.instance_type for each in catalog.types} if catalog else set()
+    excluded = catalog.excluded if catalog else {}
+    for number, instance_type in enumerate(draft.instance_types):
+        if instance_type in types:
+            continue
+        reason = excluded.get(instance_type, "it is not in the connection's GPU catalog")
+        raise Invalid(
+            "instance_type_not_offered",
+            f"{instance_type} can't be used: {reason}.",
+            mend=f"Choose one of {', '.join(sorted(types)) or 'none: check the connection'}.",
+            field=f"instance_types[{number}]",
+        )

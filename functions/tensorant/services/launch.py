@@ -1,0 +1,106 @@
+"""Launching a run: recorded once, started once, and checked again before anything is rented."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tensorant.domain.errors import DOUBTFUL, Conflict, FailureClass, ProviderError, Rejected
+from tensorant.domain.failures import Failure
+from tensorant.domain.identity import Actor
+from tensorant.domain.quotes import Quote
+from tensorant.domain.runs import Progress, Run
+from tensorant.domain.steps import Next, Step
+from tensorant.ports import Clock, Computes, Store, Workflow
+from tensorant.services.access import run_of
+from tensorant.services.conclusions import SOURCE, fail
+from tensorant.services.conflicts import until_settled
+from tensorant.services.drafts import ready_compute
+from tensorant.services.facts import run_fact
+from tensorant.services.quotes import current_quote
+
+
+@dataclass(frozen=True)
+class Launches:
+    """The person's side."""
+
+    store: Store
+    workflow: Workflow
+    clock: Clock
+
+    def launch(self, actor: Actor, organization_id: str, run_id: str) -> Run:
+        """Record the launch, then start its execution. Both may be repeated: the second is the first.
+
+        A launch that was recorded and not started (the process died in between) is started by the next
+        call.
+        """
+        run = until_settled(lambda: self._recorded(actor, organization_id, run_id))
+        if run.outcome is None:
+            self.workflow.start(run)
+        return run
+
+    def _recorded(self, actor: Actor, organization_id: str, run_id: str) -> Run:
+        run = run_of(organization_id, run_id, actor, store=self.store)
+        if run.launched_at is not None:
+            return run
+        now = self.clock.now()
+        launched = run.launched(actor.subject, at=now)
+        self.store.commit(launched, facts=[run_fact(run, "run_launched", at=now, source=actor.subject)])
+        return launched
+
+
+@dataclass(frozen=True)
+class Validator:
+    """The workflow's step ValidateRun."""
+
+    store: Store
+    computes: Computes
+    clock: Clock
+
+    def claim(self, step: Step) -> Step:
+        """Check again what can have changed since the draft, and take the run for this execution.
+
+        From here the run's time limit runs. A refusal ends the run; nothing has been rented.
+        """
+        run = self.store.run(step.run_id)
+        if run.outcome is not None:
+            return replace(step, next=Next.END)
+        if run.claimed:
+            return replace(step, next=Next.LAUNCH)
+        try:
+            quote = self._rechecked(run)
+        except DOUBTFUL:
+            raise
+        except (ProviderError, Rejected) as error:
+            failure = _failure_of(error)
+            until_settled(lambda: fail(self.store.run(run.id), failure, store=self.store, clock=self.clock))
+            return replace(step, next=Next.END)
+        until_settled(lambda: self._claim(run.id, quote))
+        return replace(step, next=Next.LAUNCH)
+
+    def _rechecked(self, run: Run) -> Quote:
+        connection = ready_compute(run.organization_id, run.draft.connection_id, store=self.store)
+        compute = self.computes.open(connection)
+        quote = current_quote(
+            run.draft, run.draft.instance_types[0], connection, compute=compute, clock=self.clock
+        )
+        quote.require_within(run.draft.price_limit_usd_per_hour)
+        return quote
+
+    def _claim(self, run_id: str, quote: Quote) -> None:
+        run, now = self.store.run(run_id), self.clock.now()
+        if run.claimed or run.outcome is not None:
+            return
+        price = f"${quote.usd_per_hour} an hour for {quote.instance_type} with {quote.disk_gib} GiB."
+        self.store.commit(
+            run.claim(quote, at=now), facts=[run_fact(run, "run_validated", price, at=now, source=SOURCE)]
+        )
+        self.store.save_progress(Progress(run_id=run_id))
+
+
+def _failure_of(error: ProviderError | Rejected) -> Failure:
+    if isinstance(error, ProviderError):
+        return Failure.of(error)
+    failure_class = FailureClass.CONFIGURATION
+    if isinstance(error, Conflict) and error.field == "dataset_version_id":
+        failure_class = FailureClass.DATASET
+    return Failure(failure_class=failure_class, code=error.code, message=error.message, mend=error.mend)

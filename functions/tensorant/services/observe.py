@@ -1,0 +1,88 @@
+"""Looking at a machine and deciding what is next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tensorant.contract import MANIFEST_OBJECT
+from tensorant.domain.failures import Failure
+from tensorant.domain.machines import Goal, Machine
+from tensorant.domain.runs import Run
+from tensorant.domain.steps import Next, Step
+from tensorant.domain.verdicts import Evidence, judge
+from tensorant.domain.waiting import patience
+from tensorant.ports import Clock, Computes, ObjectStores, Store
+from tensorant.services.conclusions import give_up
+from tensorant.services.conflicts import until_settled
+from tensorant.services.converge import record
+
+
+@dataclass(frozen=True)
+class Observer:
+    """The workflow's step ObserveMachine."""
+
+    store: Store
+    computes: Computes
+    storages: ObjectStores
+    clock: Clock
+
+    def observe(self, step: Step) -> Step:
+        """Read provider, storage, heartbeat and limit, and decide.
+
+        The signal's number is read first: a signal that comes while we look wakes the next wait.
+        Trouble with the provider or the storage raises; the step is repeated.
+        """
+        signal = self.store.last_signal(step.run_id)
+        run = self.store.run(step.run_id)
+        attempt = step.attempt or run.attempt
+        step = replace(step, signal=signal, attempt=attempt)
+        machine = until_settled(lambda: self._look(run, attempt))
+        if machine.goal is not Goal.RUN:
+            return replace(step, next=Next.RELEASE if machine.goal is Goal.GONE else Next.STOP)
+        return self._decide(step, run, machine)
+
+    def _look(self, run: Run, attempt: int) -> Machine:
+        machine = self.store.machine(run.id, attempt)
+        connection = self.store.connection(machine.organization_id, machine.connection_id)
+        seen = self.computes.open(connection).observe(machine)
+        return record(machine, seen, store=self.store, clock=self.clock)
+
+    def _decide(self, step: Step, run: Run, machine: Machine) -> Step:
+        now = self.clock.now()
+        progress = self.store.progress(run.id)
+        heard_at = progress.heard_at if progress and progress.attempt == machine.attempt else None
+        deadline_at = run.deadline_at or now
+        verdict = judge(
+            Evidence(
+                machine=machine,
+                now=now,
+                deadline_at=deadline_at,
+                heard_at=heard_at,
+                terminal_event=self.store.terminal_event(run.id, machine.attempt),
+                finished=self._finished(run, machine),
+            )
+        )
+        if verdict.failure is not None:
+            return self._give_up(step, verdict.failure)
+        wait = patience(now, deadline_at=deadline_at, has_spoken=heard_at is not None)
+        return replace(
+            step,
+            next=verdict.next,
+            heartbeat_seconds=wait.heartbeat_seconds,
+            timeout_seconds=wait.timeout_seconds,
+        )
+
+    def _finished(self, run: Run, machine: Machine) -> bool:
+        connection = self.store.connection(run.organization_id, run.storage_connection_id)
+        storage = self.storages.open(connection)
+        return storage.head(run.prefix(machine.attempt) + MANIFEST_OBJECT) is not None
+
+    def _give_up(self, step: Step, failure: Failure) -> Step:
+        def decide() -> Goal:
+            run, machine = self.store.run(step.run_id), self.store.machine(step.run_id, step.attempt)
+            if machine.goal is not Goal.RUN:
+                return machine.goal
+            return give_up(run, machine, failure, store=self.store, clock=self.clock)
+
+        goal = until_settled(decide)
+        return replace(step, next=Next.RELEASE if goal is Goal.GONE else Next.STOP)
