@@ -20,6 +20,13 @@ MISSING = DatasetFault(
     line=0, field="", message="Nothing was uploaded.", mend="Upload the file, then complete the version."
 )
 
+CHANGED = DatasetFault(
+    line=0,
+    field="",
+    message="The file was replaced while it was being validated.",
+    mend="Create another version and upload its file once.",
+)
+
 
 @dataclass(frozen=True)
 class Upload:
@@ -95,7 +102,7 @@ class DatasetValidator:
     staging: Staging
 
     def validate(self, organization_id: str, version_id: str) -> DatasetVersion:
-        """Read the staged file once, checking it while it streams into the organization's storage.
+        """Judge the staged file, and copy it to the organization's storage if it is valid.
 
         A version that is closed already is left as it is, so a repeat changes nothing.
         """
@@ -114,16 +121,26 @@ class DatasetValidator:
         return until_settled(save, tries=2)
 
     def _judged(self, dataset: DatasetVersion) -> DatasetVersion:
+        """Read once to judge; only a valid file is then copied."""
         chunks = self.staging.stream(dataset.staging_key)
         if chunks is None:
             return dataset.invalid((MISSING,))
+        report = Report()
+        for _ in report.reading(chunks):
+            pass
+        if report.faults:
+            return dataset.invalid(tuple(report.faults))
+        if self._copied(dataset).sha256 != report.sha256:
+            return dataset.invalid((CHANGED,))
+        return dataset.valid(sha256=report.sha256, rows=report.rows, size=report.size)
+
+    def _copied(self, dataset: DatasetVersion) -> Report:
         project = self.store.project(dataset.organization_id, dataset.project_id)
         connection = self.store.connection(dataset.organization_id, project.storage_connection_id)
         report = Report()
+        chunks = self.staging.stream(dataset.staging_key) or iter(())
         self.storages.open(connection).put(dataset.key, report.reading(chunks))
-        if report.faults:
-            return dataset.invalid(tuple(report.faults))
-        return dataset.valid(sha256=report.sha256, rows=report.rows, size=report.size)
+        return report
 
 
 def valid_version(organization_id: str, version_id: str, *, store: Store) -> DatasetVersion:

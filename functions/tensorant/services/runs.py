@@ -70,8 +70,9 @@ class RunReader:
     def log(
         self, actor: Actor, organization_id: str, run_id: str, *, after: str | None, limit: int
     ) -> LogPage:
-        run_of(organization_id, run_id, actor, store=self.store)
-        return self.logs.read(run_id, after=after, limit=limit)
+        """A page of the latest attempt's log, oldest first."""
+        run = run_of(organization_id, run_id, actor, store=self.store)
+        return self.logs.read(run_id, max(1, run.attempt), after=after, limit=limit)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""The record in one DynamoDB table."""

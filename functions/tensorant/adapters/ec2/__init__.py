@@ -1,0 +1,1 @@
+"""Compute on EC2, with the credentials of a connection."""
