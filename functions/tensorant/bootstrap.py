@@ -1,0 +1,276 @@
+"""The composition root: which adapters stand behind the ports, built once for each function.
+
+Adapters are imported where they are needed, since every import lengthens a cold start.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from tensorant.settings import Settings
+
+if TYPE_CHECKING:
+    from tensorant.domain.tokens import TokenMint
+    from tensorant.ports import (
+        Clock,
+        Computes,
+        Ids,
+        ObjectStores,
+        RunLogs,
+        Secrets,
+        Staging,
+        Store,
+        Workers,
+        Workflow,
+    )
+    from tensorant.services.agent import Agents
+    from tensorant.services.asking import Asker
+    from tensorant.services.connections import ConnectionChecker, ConnectionReader, SavedConnections
+    from tensorant.services.converge import Converger
+    from tensorant.services.datasets import Datasets, DatasetValidator
+    from tensorant.services.drafts import Drafts, Reviews
+    from tensorant.services.launch import Launches, Validator
+    from tensorant.services.observe import Observer
+    from tensorant.services.organizations import Organizations
+    from tensorant.services.projects import Projects
+    from tensorant.services.provider_events import ProviderEvents
+    from tensorant.services.runs import Adapters, RunReader
+    from tensorant.services.verify import AdapterVerifier
+
+
+@cache
+def settings() -> Settings:
+    return Settings(os.environ)
+
+
+# -- ports -----------------------------------------------------------------------------------------------
+
+
+@cache
+def client(service: str) -> Any:
+    """A client with the function's own role."""
+    import boto3
+
+    if service == "s3":
+        from tensorant.adapters.s3 import config
+
+        return boto3.client("s3", config=config("virtual"))
+    return boto3.client(service)  # type: ignore[call-overload]
+
+
+@cache
+def store() -> Store:
+    from tensorant.adapters.dynamodb.store import DynamoStore
+
+    return DynamoStore(client("dynamodb"), settings().table_name)
+
+
+@cache
+def clock() -> Clock:
+    from tensorant.adapters.clock import SystemClock
+
+    return SystemClock()
+
+
+@cache
+def ids() -> Ids:
+    from tensorant.adapters.clock import RandomIds
+
+    return RandomIds()
+
+
+@cache
+def secrets() -> Secrets:
+    from tensorant.adapters.secrets_manager import SecretsManager
+
+    return SecretsManager(client("secretsmanager"), settings().secret_prefix)
+
+
+@cache
+def token_mint() -> TokenMint:
+    from tensorant.adapters.secrets_manager import deployment_key
+    from tensorant.domain.tokens import TokenMint
+
+    return TokenMint(deployment_key(client("secretsmanager"), settings().deployment_key_arn))
+
+
+@cache
+def workflow() -> Workflow:
+    from tensorant.adapters.step_functions import StepFunctions
+
+    return StepFunctions(client("stepfunctions"), settings().state_machine_arn)
+
+
+@cache
+def workers() -> Workers:
+    from tensorant.adapters.workers import LambdaWorkers
+
+    return LambdaWorkers(client("lambda"), settings().connection_check_arn, settings().dataset_worker_arn)
+
+
+@cache
+def run_logs() -> RunLogs:
+    from tensorant.adapters.cloudwatch_logs import CloudWatchRunLogs
+
+    return CloudWatchRunLogs(client("logs"), settings().run_log_group)
+
+
+@cache
+def staging() -> Staging:
+    from tensorant.adapters.s3 import StagingBucket
+
+    return StagingBucket(client("s3"), settings().staging_bucket)
+
+
+@cache
+def computes() -> Computes:
+    from tensorant.adapters.ec2.compute import Ec2Computes
+
+    return Ec2Computes(secrets())
+
+
+@cache
+def storages() -> ObjectStores:
+    from tensorant.adapters.s3 import S3Stores
+
+    return S3Stores(secrets())
+
+
+# -- services --------------------------------------------------------------------------------------------
+
+
+@cache
+def organizations() -> Organizations:
+    from tensorant.services.organizations import Organizations
+
+    return Organizations(store(), clock(), ids())
+
+
+@cache
+def saved_connections() -> SavedConnections:
+    from tensorant.services.connections import SavedConnections
+
+    return SavedConnections(store(), secrets(), workers(), clock(), ids())
+
+
+@cache
+def connection_reader() -> ConnectionReader:
+    from tensorant.services.connections import ConnectionReader
+
+    return ConnectionReader(store())
+
+
+@cache
+def connection_checker() -> ConnectionChecker:
+    from tensorant.services.connections import ConnectionChecker
+
+    return ConnectionChecker(store(), computes(), storages(), clock())
+
+
+@cache
+def projects() -> Projects:
+    from tensorant.services.projects import Projects
+
+    return Projects(store(), clock(), ids())
+
+
+@cache
+def datasets() -> Datasets:
+    from tensorant.services.datasets import Datasets
+
+    return Datasets(store(), staging(), workers(), clock(), ids())
+
+
+@cache
+def dataset_validator() -> DatasetValidator:
+    from tensorant.services.datasets import DatasetValidator
+
+    return DatasetValidator(store(), storages(), staging())
+
+
+@cache
+def drafts() -> Drafts:
+    from tensorant.services.drafts import Drafts
+
+    return Drafts(store(), clock(), ids())
+
+
+@cache
+def reviews() -> Reviews:
+    from tensorant.services.drafts import Reviews
+
+    return Reviews(store(), computes(), clock())
+
+
+@cache
+def launches() -> Launches:
+    from tensorant.services.launch import Launches
+
+    return Launches(store(), workflow(), clock())
+
+
+@cache
+def run_reader() -> RunReader:
+    from tensorant.services.runs import RunReader
+
+    return RunReader(store(), run_logs(), clock())
+
+
+@cache
+def adapters() -> Adapters:
+    from tensorant.services.runs import Adapters
+
+    return Adapters(store(), storages())
+
+
+@cache
+def agents() -> Agents:
+    from tensorant.services.agent import Agents
+
+    return Agents(
+        store(), storages(), workflow(), run_logs(), token_mint(), clock(), settings().trainer_image
+    )
+
+
+@cache
+def validator() -> Validator:
+    from tensorant.services.launch import Validator
+
+    return Validator(store(), computes(), clock())
+
+
+@cache
+def asker() -> Asker:
+    from tensorant.services.asking import Asker
+
+    return Asker(store(), computes(), token_mint(), clock(), settings().agent_url, settings().deployment_id)
+
+
+@cache
+def observer() -> Observer:
+    from tensorant.services.observe import Observer
+
+    return Observer(store(), computes(), storages(), clock())
+
+
+@cache
+def adapter_verifier() -> AdapterVerifier:
+    from tensorant.services.verify import AdapterVerifier
+
+    return AdapterVerifier(store(), storages(), clock())
+
+
+@cache
+def converger() -> Converger:
+    from tensorant.services.converge import Converger
+
+    return Converger(store(), computes(), clock())
+
+
+@cache
+def provider_events() -> ProviderEvents:
+    from tensorant.services.provider_events import ProviderEvents
+
+    return ProviderEvents(store(), workflow())

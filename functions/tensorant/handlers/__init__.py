@@ -1,0 +1,1 @@
+"""One module a Lambda: parse, call one service, map."""

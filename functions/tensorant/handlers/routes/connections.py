@@ -1,0 +1,34 @@
+"""Reading connections and their GPU catalogs. The connections function creates and checks them."""
+
+from __future__ import annotations
+
+from tensorant import bootstrap
+from tensorant.handlers.http import actor
+from tensorant.handlers.http import router as new_router
+from tensorant.handlers.views import CatalogView, ConnectionView, Listed
+
+router = new_router()
+
+
+@router.get("/v1/organizations/<organization_id>/connections")
+def list_connections(organization_id: str) -> Listed[ConnectionView]:
+    connections = bootstrap.connection_reader().list(actor(router.current_event), organization_id)
+    return Listed(items=[ConnectionView.of(each) for each in connections])
+
+
+@router.get("/v1/organizations/<organization_id>/connections/<connection_id>")
+def show_connection(organization_id: str, connection_id: str) -> ConnectionView:
+    """A connection with what its last check saw."""
+    connection = bootstrap.connection_reader().show(
+        actor(router.current_event), organization_id, connection_id
+    )
+    return ConnectionView.of(connection)
+
+
+@router.get("/v1/organizations/<organization_id>/connections/<connection_id>/gpus")
+def show_catalog(organization_id: str, connection_id: str) -> CatalogView:
+    """The GPU types of a compute connection with prices, as its last check found them."""
+    catalog = bootstrap.connection_reader().catalog(
+        actor(router.current_event), organization_id, connection_id
+    )
+    return CatalogView.of(catalog)

@@ -1,0 +1,12 @@
+"""Claims a run for its execution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorant import bootstrap
+from tensorant.handlers.tasks import answer, step_of
+
+
+def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
+    return answer(bootstrap.validator().claim(step_of(event)))

@@ -1,0 +1,12 @@
+"""Verifies the adapter archive in storage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorant import bootstrap
+from tensorant.handlers.tasks import answer, step_of
+
+
+def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
+    return answer(bootstrap.adapter_verifier().verify(step_of(event)))
