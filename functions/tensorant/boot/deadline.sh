@@ -2,7 +2,7 @@
 # First at every boot: arm the moment at which this machine turns itself off, whatever else happens.
 # A first boot gets the run's limit and leaves a marker; a restart finds it and gets the recovery window.
 # Arguments: limit in seconds, recovery window in seconds, name of the attempt.
-set -euo pipefail
+set -eEuo pipefail
 
 readonly limit_seconds=$1 recovery_seconds=$2 attempt_name=$3
 readonly state="${ROOT:-}/var/lib/tensorant/attempts/${attempt_name}"

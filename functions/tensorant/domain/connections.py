@@ -98,6 +98,14 @@ class Connection:
     def kind(self) -> ConnectionKind:
         return ConnectionKind(self.settings.kind)
 
+    @property
+    def usable(self) -> bool:
+        """The last check that ended was good; another one under way changes nothing."""
+        if self.status is not ConnectionStatus.CHECKING:
+            return self.status is ConnectionStatus.CONNECTED
+        failed = any(item.verdict is CheckVerdict.FAILED for item in self.checks)
+        return self.checked_at is not None and not failed
+
     def checking(self) -> Connection:
         return replace(self, status=ConnectionStatus.CHECKING)
 

@@ -76,7 +76,7 @@ def _fault_of(line: bytes) -> tuple[str, str, str] | None:
         row = json.loads(line)
     except UnicodeDecodeError:
         return "", "The row is not UTF-8.", "Save the file as UTF-8."
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         return "", f"The row is not JSON: {error}.", "Write one JSON object on each line."
     if not isinstance(row, dict) or not isinstance(row.get("messages"), list):
         return (
@@ -85,7 +85,7 @@ def _fault_of(line: bytes) -> tuple[str, str, str] | None:
             'Write {"messages": [{"role": …, "content": …}]}.',
         )
     for number, message in enumerate(row["messages"]):
-        if not isinstance(message, dict) or message.get("role") not in ROLES:
+        if not isinstance(message, dict) or str(message.get("role")) not in ROLES:
             return (
                 f"messages[{number}].role",
                 "The role is unknown.",

@@ -206,7 +206,7 @@ class Machine:
             seen_at=at,
             started_at=seen.started_at or self.started_at,
             ran_until=self._ran_until(seen.state, at),
-            reason=seen.reason or self.reason,
+            reason=seen.reason,
             confirmed_stopped_at=self.confirmed_stopped_at or (at if seen.state is Seen.STOPPED else None),
             confirmed_gone_at=at if seen.state is Seen.GONE else None,
         )

@@ -54,8 +54,8 @@ def judge(evidence: Evidence) -> Verdict:
     failure = (
         _vanished(evidence.machine)
         or _reported(evidence.terminal_event)
-        or _stopped_from_outside(evidence)
         or _past_deadline(evidence)
+        or _stopped_from_outside(evidence)
         or _silent(evidence)
     )
     if failure is None:

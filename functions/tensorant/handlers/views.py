@@ -267,12 +267,13 @@ class RunStatusView(BaseModel):
     @classmethod
     def of(cls, status: RunStatus) -> Self:
         run = status.run
+        quote = status.machine.quote if status.machine else run.quote
         return cls(
             run=RunView.of(run),
             phase=status.phase,
             outcome=run.outcome,
             machine=MachineView.of(status.machine) if status.machine else None,
-            quote=QuoteView.of(run.quote) if run.quote else None,
+            quote=QuoteView.of(quote) if quote else None,
             cost_usd=status.cost_usd,
             progress=status.progress,
             report=run.adapter.report if run.adapter else None,

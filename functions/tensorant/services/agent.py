@@ -45,7 +45,8 @@ PHASES: dict[EventType, Phase] = {
 }
 
 EXPORT_MARGIN = timedelta(minutes=2)
-"""The trainer is told to end this long before the run's limit, so that what it has can be kept."""
+"""The trainer is told to end this long before the run's limit, so that what it has can be kept;
+a fifth of the limit where that is less."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Agents:
                 run_id=run.id,
                 attempt=machine.attempt,
                 image=self.trainer_image,
-                deadline_at=max(deadline_at - EXPORT_MARGIN, self.clock.now()),
+                deadline_at=deadline_at - min(EXPORT_MARGIN, run.draft.time_limit / 5),
             ),
         )
 

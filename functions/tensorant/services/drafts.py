@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tensorant.contract import DatasetRef
-from tensorant.domain.connections import Catalog, Connection, ConnectionStatus
+from tensorant.domain.connections import Catalog, Connection
 from tensorant.domain.errors import Conflict, Invalid
 from tensorant.domain.identity import Actor
 from tensorant.domain.quotes import Quote
@@ -91,7 +91,7 @@ def ready_compute(organization_id: str, connection_id: str, *, store: Store) -> 
             mend="Choose a compute connection, for instance of kind aws.",
             field="connection_id",
         )
-    if connection.status is not ConnectionStatus.CONNECTED:
+    if not connection.usable:
         raise Conflict(
             "connection_not_ready",
             f"The connection {connection.name} is {connection.status}, not connected.",

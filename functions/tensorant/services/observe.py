@@ -43,6 +43,8 @@ class Observer:
 
     def _look(self, run: Run, attempt: int) -> Machine:
         machine = self.store.machine(run.id, attempt)
+        if machine.closed:
+            return machine
         connection = self.store.connection(machine.organization_id, machine.connection_id)
         seen = self.computes.open(connection).observe(machine)
         return record(machine, seen, store=self.store, clock=self.clock)

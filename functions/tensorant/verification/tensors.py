@@ -109,7 +109,7 @@ def _check_target(pair: Pair, config: AdapterConfig) -> None:
     """PEFT drops tensors of modules that the config does not name, without a word."""
     if isinstance(config.target_modules, str) or _is_experts(pair.module, config):
         return
-    if _ends(pair.module).isdisjoint(config.target_modules):
+    if not _is_named(pair.module, config):
         raise unsound(Code.TENSOR_TARGET, f"The config does not name {pair.module}, so PEFT would drop it.")
 
 
@@ -120,9 +120,17 @@ def _check_coverage(pairs: Sequence[Pair], config: AdapterConfig) -> None:
 
 
 def _is_experts(module: str, config: AdapterConfig) -> bool:
-    """A mixture-of-experts layer stacks the ranks of its experts, and PEFT may wrap it twice (`base_layer`)."""
-    owner = module.removesuffix(".base_layer")
-    return any(is_end_of(owner, parameter.rpartition(".")[0]) for parameter in config.target_parameters)
+    """A mixture-of-experts layer stacks the ranks of its experts, and PEFT may wrap it twice (`base_layer`).
+
+    The config names the layer's weights, with the layer (`mlp.experts.down_proj`) or without (`down_proj`).
+    """
+    layer = module.removesuffix(".base_layer")
+    owners = [parameter.rpartition(".")[0] for parameter in config.target_parameters]
+    return any(not owner or is_end_of(layer, owner) for owner in owners) and not _is_named(module, config)
+
+
+def _is_named(module: str, config: AdapterConfig) -> bool:
+    return not _ends(module).isdisjoint(config.target_modules)
 
 
 def _ends(module: str) -> set[str]:

@@ -44,12 +44,12 @@ def find_directory(archive: Archive) -> Directory:
     if len(tail) != _END.size or tail[:4] != _END_SIGNATURE or tail[-2:] != b"\0\0":
         raise _without_end(archive)
     _, disk, directory_disk, here, entries, length, offset, _ = _END.unpack(tail)
-    if SATURATED_16 in (here, entries) or SATURATED_32 in (length, offset):
-        directory, end_at = _zip64(archive, end_at)
-    else:
-        if (disk, directory_disk, here) != (0, 0, entries):
-            raise unsound(Code.ZIP_DISKS, "The archive claims to be one part of several.")
-        directory = Directory(offset, length, entries)
+    if (disk, directory_disk, here) != (0, 0, entries):
+        raise unsound(Code.ZIP_DISKS, "The archive claims to be one part of several.")
+    directory = Directory(offset, length, entries)
+    locator_at = end_at - _LOCATOR.size
+    if locator_at >= 0 and read_exactly(archive, locator_at, 4) == _LOCATOR_SIGNATURE:
+        directory, end_at = _zip64(archive, locator_at, directory)
     if directory.offset + directory.length != end_at:
         raise unsound(
             Code.ZIP_GAPS,
@@ -76,19 +76,25 @@ def _without_end(archive: Archive) -> Unsound:
     return unsound(Code.ZIP_NOT_ZIP, "The file is not a zip archive.")
 
 
-def _zip64(archive: Archive, end_at: int) -> tuple[Directory, int]:
-    """The directory as the plain zip64 end record states it, and where that record begins.
+def _zip64(archive: Archive, locator_at: int, small: Directory) -> tuple[Directory, int]:
+    """The directory as the zip64 end record states it, and where that record begins.
 
-    Only what an archive over 4 GiB needs is accepted: record, locator and end, touching each other.
+    Only what large archives need is accepted: record, locator and end, touching each other. The end's own fields
+    must be saturated or say the same (Python writes this record from 2 GiB on, and saturates from 4).
     """
-    record_at = end_at - _LOCATOR.size - _END_64.size
+    record_at = locator_at - _END_64.size
     both = read_exactly(archive, record_at, _END_64.size + _LOCATOR.size)
-    signature, length, _, _, disk, directory_disk, here, entries, size, offset = _END_64.unpack_from(both)
-    locator, locator_disk, located_at, disks = _LOCATOR.unpack_from(both, _END_64.size)
-    if (signature, locator) != (_END_64_SIGNATURE, _LOCATOR_SIGNATURE):
-        raise unsound(Code.ZIP_ZIP64, "The zip64 end record is not where its locator must be.")
-    if (length, located_at) != (_END_64.size - 12, record_at):
-        raise unsound(Code.ZIP_ZIP64, "The zip64 end record states another place or length than its own.")
+    signature, own_length, _, _, disk, directory_disk, here, entries, length, offset = _END_64.unpack_from(
+        both
+    )
+    _, locator_disk, located_at, disks = _LOCATOR.unpack_from(both, _END_64.size)
+    if (signature, own_length, located_at) != (_END_64_SIGNATURE, _END_64.size - 12, record_at):
+        raise unsound(Code.ZIP_ZIP64, "The zip64 end record is not where and what its locator says.")
     if (disk, directory_disk, locator_disk, disks, here) != (0, 0, 0, 1, entries):
         raise unsound(Code.ZIP_DISKS, "The archive claims to be one part of several.")
-    return Directory(offset, size, entries), record_at
+    directory = Directory(offset, length, entries)
+    if small != Directory(
+        min(offset, SATURATED_32), min(length, SATURATED_32), min(entries, SATURATED_16)
+    ) and (small != Directory(SATURATED_32, SATURATED_32, SATURATED_16)):
+        raise unsound(Code.ZIP_ZIP64, "The archive states two different places for its directory.")
+    return directory, record_at

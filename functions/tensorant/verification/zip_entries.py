@@ -155,14 +155,16 @@ def _check_content(entry: Entry) -> None:
 def zip64_values(extra: bytes, values: Sequence[int], name: str) -> list[int]:
     """The 32-bit values, those that are saturated replaced in order from the zip64 extra, which then must end.
 
-    The extra must be there exactly if a value needs it.
+    An extra that no value needs may only repeat both sizes, as old Pythons do.
     """
-    wide = _extras(extra, name).get(_ZIP64_EXTRA)
+    wide = _extras(extra, name).get(_ZIP64_EXTRA, b"")
     saturated = [index for index, value in enumerate(values) if value == SATURATED_32]
-    if len(wide or b"") != 8 * len(saturated) or (wide is None) != (not saturated):
+    if not saturated and wide == struct.pack("<2Q", *values[:2]):
+        return list(values)
+    if len(wide) != 8 * len(saturated):
         raise unsound(Code.ZIP_ZIP64, f"The sizes of {shown(name)} are stated ambiguously.")
     resolved = list(values)
-    for index, (value,) in zip(saturated, struct.iter_unpack("<Q", wide or b""), strict=True):
+    for index, (value,) in zip(saturated, struct.iter_unpack("<Q", wide), strict=True):
         resolved[index] = value
     return resolved
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -54,10 +55,10 @@ def plain(each: Any) -> Any:
 
 
 def _exact(each: Any) -> Any:
-    """Floats as decimals, since DynamoDB takes no floats."""
+    """Floats as decimals, since DynamoDB takes no floats; what is no number (a diverged loss) as nothing."""
     match each:
         case float():
-            return Decimal(repr(each))
+            return Decimal(repr(each)) if math.isfinite(each) else None
         case dict():
             return {name: _exact(inner) for name, inner in each.items()}
         case list() | tuple():

@@ -203,7 +203,8 @@ class Ec2Compute:
 
 
 def _observation(instance: Mapping[str, Any]) -> Observation:
-    reason = instance.get("StateReason", {}).get("Message") or instance.get("StateTransitionReason", "")
+    told = instance.get("StateReason", {}).get("Message", "")
+    reason = "" if told == "pending" else told or instance.get("StateTransitionReason", "")
     return Observation(
         state=STATES[instance["State"]["Name"]],
         instance_id=instance["InstanceId"],

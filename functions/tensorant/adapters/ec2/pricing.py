@@ -75,4 +75,9 @@ def _on_demand(product: Any, unit: str) -> Iterator[Decimal]:
     for term in product.get("terms", {}).get("OnDemand", {}).values():
         for dimension in term.get("priceDimensions", {}).values():
             if dimension.get("unit") == unit and "USD" in dimension.get("pricePerUnit", {}):
-                yield Decimal(dimension["pricePerUnit"]["USD"])
+                yield _plain(Decimal(dimension["pricePerUnit"]["USD"]))
+
+
+def _plain(price: Decimal) -> Decimal:
+    """Without the list's trailing zeros."""
+    return price.quantize(Decimal(1)) if price == price.to_integral_value() else price.normalize()

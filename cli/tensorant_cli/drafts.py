@@ -1,0 +1,107 @@
+"""`tensorant runs draft`: sends what was given, and chooses what was not named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import typer
+
+from tensorant_cli import draft_options as option
+from tensorant_cli.options import AsJson, OrganizationId, ProjectId
+from tensorant_cli.output import note, say, say_json
+from tensorant_cli.session import Session
+
+ALL_LINEAR = "all-linear"
+
+
+def draft(
+    context: typer.Context,
+    *,
+    base_model: option.BaseModel,
+    revision: option.Revision = "main",
+    instance_types: option.InstanceTypes,
+    price_limit_usd_per_hour: option.PriceLimit,
+    time_limit_minutes: option.TimeLimit,
+    name: option.Name = None,
+    organization_id: OrganizationId = None,
+    project_id: ProjectId = None,
+    connection_id: option.ConnectionId = None,
+    dataset_version_id: option.DatasetVersionId = None,
+    workspace_gib: option.WorkspaceGib = None,
+    trial: option.Trial = False,
+    rank: option.Rank = None,
+    alpha: option.Alpha = None,
+    dropout: option.Dropout = None,
+    target_modules: option.TargetModules = None,
+    use_rslora: option.UseRslora = False,
+    use_dora: option.UseDora = False,
+    epochs: option.Epochs = None,
+    max_steps: option.MaxSteps = None,
+    learning_rate: option.LearningRate = None,
+    batch_size: option.BatchSize = None,
+    max_tokens: option.MaxTokens = None,
+    warmup_ratio: option.WarmupRatio = None,
+    seed: option.Seed = None,
+    as_json: AsJson = False,
+) -> None:
+    """Save a draft. Nothing is rented or reserved."""
+    lora = given(
+        rank=rank,
+        alpha=alpha,
+        dropout=dropout,
+        target_modules=_targets(target_modules),
+        use_rslora=use_rslora or None,
+        use_dora=use_dora or None,
+    )
+    training = given(
+        epochs=epochs,
+        max_steps=max_steps,
+        learning_rate=learning_rate,
+        batch_size=batch_size,
+        max_tokens=max_tokens,
+        warmup_ratio=warmup_ratio,
+        seed=seed,
+    )
+    asked = given(
+        name=name or base_model.rpartition("/")[2],
+        base_model={"repository": base_model, "revision": revision},
+        instance_types=instance_types,
+        price_limit_usd_per_hour=price_limit_usd_per_hour,
+        time_limit_minutes=time_limit_minutes,
+        workspace_gib=workspace_gib,
+        trial=trial or None,
+        lora=lora or None,
+        training=training or None,
+    )
+    with Session.of(context) as session:
+        organization = session.organization_id(organization_id)
+        project = session.project_id(organization, project_id)
+        places = {
+            "project_id": project,
+            "connection_id": session.connection_id(
+                organization, connection_id, kind="aws", option="--connection-id"
+            ),
+            "dataset_version_id": session.dataset_version_id(organization, project, dataset_version_id),
+        }
+        _save(session, organization, {**asked, **places}, as_json=as_json)
+
+
+def given(**values: Any) -> dict[str, Any]:
+    """What was given: the API has its own defaults."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _save(session: Session, organization_id: str, body: Mapping[str, Any], *, as_json: bool) -> None:
+    run = session.client.draft_run(organization_id, body)
+    session.state.remember(organization_id, "run", run.id)
+    if as_json:
+        say_json(run)
+        return
+    say(f"Drafted the run {run.name}: {run.id}")
+    note("Next: tensorant runs review, then tensorant runs launch.")
+
+
+def _targets(names: list[str] | None) -> str | list[str] | None:
+    """PEFT takes `all-linear` as a word, module names as a list."""
+    return ALL_LINEAR if names == [ALL_LINEAR] else names or None

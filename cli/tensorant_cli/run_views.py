@@ -1,0 +1,151 @@
+"""How runs are shown: their three separate facts, their quote, their timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from tensorant_cli.formats import NONE, duration, number, printable, size, usd, usd_per_hour, utc, words
+from tensorant_cli.models import Fact, LogLine, Machine, Progress, Quote, Review, Run, RunStatus
+from tensorant_cli.output import facts, table
+
+
+def runs_table(runs: Sequence[Run]) -> RenderableType:
+    rows = [
+        (
+            run.id,
+            run.name,
+            words(run.outcome) if run.outcome else ("running" if run.launched_at else "draft"),
+            ", ".join(run.instance_types),
+            utc(run.created_at),
+            utc(run.ended_at),
+        )
+        for run in runs
+    ]
+    return table(None, ("Id", "Name", "Outcome", "Types", "Drafted", "Ended"), rows)
+
+
+def status_view(status: RunStatus) -> RenderableType:
+    """Everything that is known of a run."""
+    run = status.run
+    asked = {
+        "Run": run.id,
+        "Name": run.name,
+        "Phase": status.phase,
+        "Base model": f"{run.spec.base.repository} at {run.spec.base.revision}",
+        "Dataset version": f"{run.dataset_version_id} ({_rows(run)})",
+        "Types": ", ".join(run.instance_types),
+        "Price limit": usd_per_hour(run.price_limit_usd_per_hour),
+        "Time limit": duration(run.time_limit_minutes * 60),
+        "Launched": utc(run.launched_at),
+        "Ends at the latest": utc(run.deadline_at),
+        "Progress": progress_text(status.progress),
+    }
+    return Group(facts(asked), Text(), final_table(status))
+
+
+def final_table(status: RunStatus) -> RenderableType:
+    """Outcome, machine and cost, as three separate facts; and the adapter, where there is one."""
+    rows = [
+        ("Outcome", words(status.outcome) if status.outcome else "open", _why(status.run)),
+        ("Machine", *_machine(status.machine)),
+        ("Cost", usd(status.cost_usd), _quoted(status.quote)),
+    ]
+    if status.report is not None:
+        rows.append(("Adapter", "verified" if status.report.sound else "unsound", _adapter(status)))
+    return table(None, ("", "State", "Details"), rows)
+
+
+def quote_view(review: Review) -> RenderableType:
+    """The quote of this moment and its parts."""
+    quote, run = review.quote, review.run
+    limit = usd_per_hour(run.price_limit_usd_per_hour)
+    pairs = {
+        "Run": f"{run.id} ({run.name})",
+        "Type": quote.instance_type,
+        "Price": f"{usd_per_hour(quote.usd_per_hour)}, "
+        + (f"within the limit of {limit}" if review.within_limit else f"ABOVE the limit of {limit}"),
+        "  compute": usd_per_hour(quote.compute_usd_per_hour),
+        "  disk": f"{usd_per_hour(quote.disk_usd_per_hour)} ({quote.disk_gib} GiB)",
+        "Not included": ", ".join(quote.excluded) or NONE,
+        "Time limit": duration(run.time_limit_minutes * 60),
+        "At most": f"{usd(highest_cost(review))} if it runs to its time limit",
+        "Priced": utc(quote.priced_at),
+    }
+    return facts(pairs)
+
+
+def highest_cost(review: Review) -> Decimal:
+    """US dollars at the quoted price, from the first second to the time limit."""
+    return review.quote.usd_per_hour * review.run.time_limit_minutes / 60
+
+
+def events_table(events: Sequence[Fact]) -> RenderableType:
+    rows = [(utc(each.at), _attempt(each), each.source, words(each.kind), each.message) for each in events]
+    return table(None, ("At", "Attempt", "Source", "What", "Details"), rows)
+
+
+def log_text(line: LogLine) -> Text:
+    return Text.assemble((f"{line.at:%H:%M:%S} {printable(line.source):<8}", "dim"), printable(line.text))
+
+
+def progress_text(progress: Progress | None) -> str:
+    """`step 12/46, loss 2.31, 1 min 20 s left`; a dash before the first step."""
+    if progress is None or progress.step is None:
+        return NONE
+    parts = [f"step {progress.step}" + (f"/{progress.steps_total}" if progress.steps_total else "")]
+    if progress.loss is not None:
+        parts.append(f"loss {number(progress.loss)}")
+    if progress.seconds_left is not None:
+        parts.append(f"{duration(progress.seconds_left)} left")
+    return ", ".join(parts)
+
+
+def _why(run: Run) -> str:
+    return f"{run.failure.message} {run.failure.mend}".strip() if run.failure else ""
+
+
+def _machine(machine: Machine | None) -> tuple[str, str]:
+    if machine is None:
+        return "none", "No machine was asked for."
+    what = f"{machine.instance_type} {machine.instance_id or ''}".strip()
+    match machine.state:
+        case "released":
+            when = f"the provider confirmed it at {utc(machine.confirmed_gone_at)}"
+        case "retained":
+            when = (
+                f"stopped, confirmed at {utc(machine.confirmed_stopped_at)}; its disk is kept and costs money"
+            )
+        case "never_existed":
+            when = "nothing was started"
+        case _:
+            when = f"the provider says {words(machine.seen)}"
+    return words(machine.state), f"{what}: {when}"
+
+
+def _quoted(quote: Quote | None) -> str:
+    return f"quoted {usd_per_hour(quote.usd_per_hour)}" if quote else "nothing was rented"
+
+
+def _adapter(status: RunStatus) -> str:
+    report = status.report
+    if report is None:
+        return ""
+    if report.fault is not None:
+        return f"{report.fault.message} {report.fault.mend}"
+    archive = size(report.archive.size) if report.archive else NONE
+    return f"{archive}, {report.tensors} tensors, {report.parameters:,} parameters"
+
+
+def _rows(run: Run) -> str:
+    dataset = run.spec.dataset
+    if dataset.sample_rows is not None:
+        return f"a trial on {dataset.sample_rows} of {dataset.rows} rows"
+    return f"{dataset.rows} rows"
+
+
+def _attempt(fact: Fact) -> str:
+    return NONE if fact.attempt is None else str(fact.attempt)

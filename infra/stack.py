@@ -1,0 +1,101 @@
+"""The stack: what there is, and what is joined to what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import aws_cdk as cdk
+
+from infra.constructs.api import HttpFront
+from infra.constructs.events import Ec2StateChanges
+from infra.constructs.functions import Functions, Surroundings
+from infra.constructs.identity import UserPool
+from infra.constructs.storage import DeploymentKey, RunLogs, StagingBucket
+from infra.constructs.table import Table
+from infra.constructs.workers import FailedWork
+from infra.constructs.workflow import Workflow
+from infra.deployment import PLACEHOLDER_IMAGE
+
+if TYPE_CHECKING:
+    from constructs import Construct
+
+    from infra.deployment import Deployment, TokenIssuer
+
+ORGANIZATION = "/v1/organizations/{org_id}"
+
+
+class TensorantStack(cdk.Stack):
+    """One deployment of Tensorant."""
+
+    def __init__(self, scope: Construct, id_: str, *, deployment: Deployment) -> None:
+        super().__init__(
+            scope,
+            id_,
+            stack_name=deployment.id,
+            description="Tensorant: LoRA fine-tuning on GPUs that your organization already pays for",
+        )
+        self._deployment = deployment
+        self._remind()
+        self._table = Table(self, "Table", ephemeral=deployment.ephemeral)
+        self._front = HttpFront(self, "Http", issuer=self._issuer())
+        self._functions = Functions(self, "Functions", around=self._surroundings())
+        self._workflow = Workflow(self, "Workflow", deployment_id=deployment.id, tasks=self._functions.tasks)
+        self._route()
+        self._join()
+        self._tell(ApiUrl=self._front.url, StateMachineArn=self._workflow.arn, TableName=self._table.name)
+
+    def _issuer(self) -> TokenIssuer:
+        if self._deployment.issuer:
+            return self._deployment.issuer
+        users = UserPool(self, "Users", deployment=self._deployment)
+        self._tell(UserPoolId=users.pool_id, UserPoolClientId=users.client_id)
+        return users.issuer
+
+    def _surroundings(self) -> Surroundings:
+        ephemeral = self._deployment.ephemeral
+        return Surroundings(
+            deployment=self._deployment,
+            table=self._table,
+            staging=StagingBucket(self, "Staging"),
+            run_logs=RunLogs(self, "RunLogs", ephemeral=ephemeral),
+            deployment_key=DeploymentKey(self, "DeploymentKey", ephemeral=ephemeral),
+            agent_url=self._front.url,
+        )
+
+    def _route(self) -> None:
+        functions = self._functions
+        self._front.serve_people(functions.api, "ANY /v1/{proxy+}")
+        self._front.serve_people(
+            functions.connections,
+            f"POST {ORGANIZATION}/connections",
+            f"POST {ORGANIZATION}/connections/{{connection_id}}/check",
+        )
+        self._front.serve_people(
+            functions.provider,
+            f"GET {ORGANIZATION}/runs/{{run_id}}/review",
+            f"GET {ORGANIZATION}/runs/{{run_id}}/adapter",
+        )
+        self._front.serve_machines(functions.agent, "POST /agent/v1/{proxy+}")
+
+    def _join(self) -> None:
+        functions = self._functions
+        self._workflow.allow_start(functions.api)
+        self._workflow.allow_signal(functions.agent, heartbeat=True)
+        self._workflow.allow_signal(functions.await_signal)
+        self._workflow.allow_signal(functions.ec2_events)
+        Ec2StateChanges(self, "Ec2StateChanges", target=functions.ec2_events)
+        failed = FailedWork(self, "FailedWork")
+        failed.keep(functions.connection_check)
+        failed.keep(functions.dataset_worker)
+
+    def _remind(self) -> None:
+        if self._deployment.trainer_image == PLACEHOLDER_IMAGE:
+            cdk.Annotations.of(self).add_warning_v2(
+                "tensorant:trainer-image",
+                "No trainer image was chosen, so machines cannot start one: "
+                "deploy with --context trainerImage=REPOSITORY@sha256:DIGEST",
+            )
+
+    def _tell(self, **outputs: str) -> None:
+        for name, value in outputs.items():
+            cdk.CfnOutput(self, name, value=value)

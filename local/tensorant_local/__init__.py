@@ -1,0 +1,1 @@
+"""The embedded cloud: the deployed template, run on this machine."""

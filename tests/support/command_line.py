@@ -1,0 +1,323 @@
+"""The command line at work against a scripted API. Answers are built from the API's own views."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import httpx
+from typer.testing import CliRunner, Result
+
+from tensorant.contract import JobSpec, VerificationReport
+from tensorant.domain.connections import CheckItem, CheckVerdict, GpuType, S3Settings
+from tensorant.domain.errors import FailureClass
+from tensorant.domain.failures import Failure
+from tensorant.domain.machines import MachineState, Seen
+from tensorant.domain.projects import DatasetFault
+from tensorant.domain.runs import Outcome, Phase, Progress
+from tensorant.handlers import views
+from tensorant_cli.main import app
+from tensorant_cli.surroundings import Surroundings
+from tests.support.archives import job_spec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from pydantic import BaseModel
+
+API = "https://api.example.com"
+STORAGE = "https://storage.example.com"
+TOKEN = "token-of-this-test"
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+ORG = "/v1/organizations/org-1"
+
+
+class ScriptedApi:
+    """Answers by method and path. Of several answers to one request each is given once, the last for good."""
+
+    def __init__(self) -> None:
+        self.requests: list[httpx.Request] = []
+        self._answers: defaultdict[str, list[httpx.Response | Exception]] = defaultdict(list)
+
+    def answer(self, request: str, *bodies: BaseModel | object, status: int = 200) -> None:
+        for body in bodies:
+            self._answers[request].append(_response(body, status))
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        request.read()
+        self.requests.append(request)
+        answers = self._answers[f"{request.method} {request.url.path}"]
+        assert answers, f"not expected: {request.method} {request.url}"
+        found = answers.pop(0) if len(answers) > 1 else answers[0]
+        if isinstance(found, Exception):
+            raise found
+        return httpx.Response(found.status_code, headers=found.headers, content=found.content)
+
+    def calls(self) -> list[str]:
+        return [f"{request.method} {request.url.path}" for request in self.requests]
+
+    def sent(self, request: str) -> Any:
+        """The body of the only such request."""
+        [found] = [each for each in self.requests if f"{each.method} {each.url.path}" == request]
+        return json.loads(found.content)
+
+
+def _response(body: object, status: int) -> httpx.Response | Exception:
+    if isinstance(body, httpx.Response | Exception):
+        return body
+    if isinstance(body, bytes):
+        return httpx.Response(status, content=body)
+    content = body.model_dump_json() if hasattr(body, "model_dump_json") else json.dumps(body)
+    return httpx.Response(status, content=content, headers={"Content-Type": "application/json"})
+
+
+@dataclass
+class Terminal:
+    """A person's terminal: a home, a directory, an environment, and what was waited for."""
+
+    directory: Path
+    api: ScriptedApi = field(default_factory=ScriptedApi)
+    environ: dict[str, str] = field(
+        default_factory=lambda: {
+            "TENSORANT_URL": API,
+            "TENSORANT_TOKEN": TOKEN,
+            "TENSORANT_ORGANIZATION": "org-1",
+        }
+    )
+    slept: list[float] = field(default_factory=list)
+
+    def run(self, *arguments: str, typed: str | None = None) -> Result:
+        surroundings = Surroundings(
+            environ=self.environ,
+            home=self.directory / "home",
+            directory=self.directory,
+            transport=httpx.MockTransport(self.api),
+            sleep=self.slept.append,
+            now=lambda: NOON,
+        )
+        return CliRunner().invoke(app, list(arguments), input=typed, obj=surroundings)
+
+
+def problem(**changes: Any) -> dict[str, Any]:
+    """An error answer in the documented shape."""
+    error = {
+        "code": "instance_type_not_offered",
+        "field": "instance_types[0]",
+        "message": "p5.48xlarge can't be used: it has 8 GPUs.",
+        "mend": "Choose one of g6.xlarge.",
+        "request_id": "request-7",
+        **changes,
+    }
+    return {"error": error, "also": []}
+
+
+def listed(*items: BaseModel) -> dict[str, Any]:
+    return {"items": [item.model_dump(mode="json") for item in items]}
+
+
+def organization(**changes: Any) -> views.OrganizationView:
+    return views.OrganizationView(**{"id": "org-1", "name": "Example", "created_at": NOON, **changes})
+
+
+def me(*organization_ids: str) -> views.MeView:
+    memberships = [views.MembershipView(organization_id=each, role="owner") for each in organization_ids]
+    return views.MeView(subject="subject-1", platform_admin=False, memberships=memberships)
+
+
+def connection(**changes: Any) -> views.ConnectionView:
+    fields = {
+        "id": "conn-1",
+        "name": "s3",
+        "kind": "s3",
+        "status": "connected",
+        "settings": S3Settings(region="us-east-1", bucket="example-adapters"),
+        "checks": (CheckItem(name="write", verdict=CheckVerdict.OK, seen="an object was written"),),
+        "checked_at": NOON,
+        "account_id": None,
+        "created_at": NOON,
+        **changes,
+    }
+    return views.ConnectionView(**fields)
+
+
+def catalog() -> views.CatalogView:
+    types = [
+        GpuType(
+            instance_type=instance_type,
+            gpu=gpu,
+            gpu_memory_mib=24576,
+            vcpus=4,
+            memory_mib=16384,
+            zones=("us-east-1a",),
+            usd_per_hour=Decimal(price) if price else None,
+        )
+        for instance_type, gpu, price in (
+            ("g6e.xlarge", "L40S", None),
+            ("g5.xlarge", "A10G", "1.0060"),
+            ("g6.xlarge", "L4", "0.8048"),
+        )
+    ]
+    return views.CatalogView(
+        types=tuple(types),
+        excluded={"g5.12xlarge": "it has 4 GPUs"},
+        disk_usd_per_gib_month=Decimal("0.08"),
+        priced_at=NOON,
+    )
+
+
+def project(**changes: Any) -> views.ProjectView:
+    fields = {"id": "proj-1", "name": "Assistant", "storage_connection_id": "conn-1", "created_at": NOON}
+    return views.ProjectView(**{**fields, **changes})
+
+
+def dataset(**changes: Any) -> views.DatasetView:
+    fields = {
+        "id": "data-1",
+        "project_id": "proj-1",
+        "name": "chats",
+        "status": "valid",
+        "sha256": "d" * 64,
+        "rows": 270,
+        "bytes": 181_000,
+        "faults": (),
+        "created_at": NOON,
+        **changes,
+    }
+    return views.DatasetView(**fields)
+
+
+def unread(status: str) -> views.DatasetView:
+    """A dataset version that nobody has judged yet."""
+    return dataset(status=status, sha256=None, rows=None, bytes=None)
+
+
+def fault(**changes: Any) -> DatasetFault:
+    fields: Mapping[str, Any] = {
+        "line": 3,
+        "field": "messages[1].role",
+        "message": "The role robot is not known.",
+        "mend": "Use system, user, assistant or tool.",
+    }
+    return DatasetFault(**{**fields, **changes})
+
+
+def upload() -> views.UploadView:
+    return views.UploadView(
+        dataset_version=unread("uploading"),
+        upload_url=f"{STORAGE}/staging/data-1?X-Amz-Signature=c0ffee",
+        expires_in_seconds=3600,
+    )
+
+
+def run(spec: JobSpec | None = None, **changes: Any) -> views.RunView:
+    fields = {
+        "id": "run-1",
+        "name": "First",
+        "project_id": "proj-1",
+        "connection_id": "conn-1",
+        "dataset_version_id": "data-1",
+        "instance_types": ("g6.xlarge",),
+        "price_limit_usd_per_hour": Decimal("1.50"),
+        "time_limit_minutes": 90,
+        "trial": False,
+        "spec": spec or job_spec(),
+        "created_at": NOON,
+        "launched_at": NOON,
+        "deadline_at": None,
+        "ended_at": None,
+        "outcome": None,
+        "failure": None,
+        **changes,
+    }
+    return views.RunView(**fields)
+
+
+def quote(**changes: Any) -> views.QuoteView:
+    fields = {
+        "usd_per_hour": Decimal("0.8138"),
+        "compute_usd_per_hour": Decimal("0.8048"),
+        "disk_usd_per_hour": Decimal("0.0090"),
+        "disk_gib": 82,
+        "instance_type": "g6.xlarge",
+        "priced_at": NOON,
+        "excluded": ("NAT gateway", "taxes"),
+        **changes,
+    }
+    return views.QuoteView(**fields)
+
+
+def review(*, within_limit: bool = True, **changes: Any) -> views.ReviewView:
+    return views.ReviewView(run=run(launched_at=None), quote=quote(**changes), within_limit=within_limit)
+
+
+def machine(state: str, **changes: Any) -> views.MachineView:
+    fields = {
+        "attempt": 1,
+        "state": MachineState(state),
+        "seen": Seen.RUNNING,
+        "instance_id": "i-0123456789abcdef0",
+        "instance_type": "g6.xlarge",
+        "subnet_id": "subnet-0123456789abcdef0",
+        "asked_at": NOON,
+        "started_at": NOON,
+        "disposition": None,
+        "confirmed_stopped_at": None,
+        "confirmed_gone_at": None,
+        "reason": "",
+        **changes,
+    }
+    return views.MachineView(**fields)
+
+
+def progress(phase: str, step: int | None = None, loss: float | None = None) -> Progress:
+    return Progress(
+        run_id="run-1",
+        attempt=1,
+        phase=Phase(phase),
+        step=step,
+        steps_total=40 if step is not None else None,
+        first_loss=4.9,
+        loss=loss,
+        seconds_left=None if step is None else 200.0 - 5 * step,
+    )
+
+
+def status(phase: str, **changes: Any) -> views.RunStatusView:
+    """A launched run in this phase; `outcome` is set on run and status alike."""
+    outcome = Outcome(changes["outcome"]) if changes.get("outcome") else None
+    fields = {
+        "run": run(outcome=outcome, failure=changes.pop("failure", None)),
+        "phase": Phase(phase),
+        "machine": None,
+        "quote": quote(),
+        "cost_usd": Decimal("0.0123"),
+        "progress": None,
+        "report": None,
+        **changes,
+        "outcome": outcome,
+    }
+    return views.RunStatusView(**fields)
+
+
+def trainer_killed() -> Failure:
+    return Failure(
+        failure_class=FailureClass.LOST,
+        code="trainer_exited",
+        message="The trainer ended with exit code 137.",
+        mend="Recover its adapter or discard it.",
+    )
+
+
+def adapter(report: VerificationReport) -> views.AdapterView:
+    return views.AdapterView(
+        download_url=f"{STORAGE}/adapters/adapter.zip?X-Amz-Signature=c0ffee",
+        expires_in_seconds=900,
+        key="runs/run-1/attempt-1/adapter.zip",
+        report=report,
+    )

@@ -1,0 +1,28 @@
+"""Hand-written stand-ins for the ports; each passes the contract suite of its port."""
+
+from tests.support.fakes.compute import FakeCompute, FakeComputes
+from tests.support.fakes.files import MemoryObjectStore, MemoryObjectStores, MemoryStaging
+from tests.support.fakes.records import MemoryStore
+from tests.support.fakes.small import (
+    FakeWorkers,
+    FakeWorkflow,
+    FixedClock,
+    MemoryRunLogs,
+    MemorySecrets,
+    SequentialIds,
+)
+
+__all__ = [
+    "FakeCompute",
+    "FakeComputes",
+    "FakeWorkers",
+    "FakeWorkflow",
+    "FixedClock",
+    "MemoryObjectStore",
+    "MemoryObjectStores",
+    "MemoryRunLogs",
+    "MemorySecrets",
+    "MemoryStaging",
+    "MemoryStore",
+    "SequentialIds",
+]

@@ -1,0 +1,191 @@
+"""`ports.Compute` as a little provider: machines change state only when a test lets time pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from tensorant.domain.connections import AwsSettings, CheckItem, CheckVerdict, Connection, GpuType, ImageFacts
+from tensorant.domain.errors import Configuration
+from tensorant.domain.machines import Call, Machine, Observation, Seen
+from tensorant.ports import Compute, ComputeCheck, CurrentPrice
+
+PASSING = {Seen.PENDING: Seen.RUNNING, Seen.STOPPING: Seen.STOPPED, Seen.SHUTTING_DOWN: Seen.GONE}
+
+GOOD_CHECK = ComputeCheck(
+    items=(CheckItem(name="credentials", verdict=CheckVerdict.OK, seen="account 111122223333"),),
+    account_id="111122223333",
+    image=ImageFacts(root_device="/dev/sda1", root_gib=65, other_devices=("/dev/sdf",)),
+    types=(
+        GpuType(
+            instance_type="g6.xlarge",
+            gpu="L4",
+            gpu_memory_mib=22888,
+            vcpus=4,
+            memory_mib=16384,
+            zones=("us-east-1a",),
+            usd_per_hour=Decimal("0.8048"),
+        ),
+    ),
+    excluded={"g6.12xlarge": "it has 4 GPUs, and a run uses exactly one"},
+    disk_usd_per_gib_month=Decimal("0.08"),
+)
+
+
+@dataclass
+class Instance:
+    id: str
+    client_token: str
+    user_data: str
+    state: Seen
+    started_at: datetime
+    reason: str = ""
+
+
+@dataclass
+class _Trouble:
+    operation: str
+    error: Exception
+    acting: bool
+
+
+@dataclass
+class FakeCompute:
+    """One account. `calls` tells what was asked of it, in order: an operation and what it was about."""
+
+    account_id: str = "111122223333"
+    starts_at: datetime = datetime(2026, 8, 1, 12, 0, 30, tzinfo=UTC)
+    prices: dict[str, Decimal | None] = field(default_factory=lambda: {"g6.xlarge": Decimal("0.8048")})
+    disk_usd_per_gib_month: Decimal | None = Decimal("0.08")
+    check_result: ComputeCheck = GOOD_CHECK
+    instances: dict[str, Instance] = field(default_factory=dict)
+    calls: list[tuple[str, str]] = field(default_factory=list)
+    _troubles: list[_Trouble] = field(default_factory=list)
+    _made: int = 0
+
+    # -- for tests ---------------------------------------------------------------------------------------
+
+    def fail_next(self, operation: str, error: Exception, *, acting: bool = False) -> None:
+        """The next `operation` raises; with `acting` it does its work first, as when an answer gets lost."""
+        self._troubles.append(_Trouble(operation, error, acting))
+
+    def let_time_pass(self) -> None:
+        """Every machine leaves the state that it is only passing through."""
+        for instance in self.instances.values():
+            instance.state = PASSING.get(instance.state, instance.state)
+
+    def set(self, instance_id: str, state: Seen, reason: str = "") -> None:
+        self.instances[instance_id].state = state
+        self.instances[instance_id].reason = reason
+
+    def forget(self, instance_id: str) -> None:
+        """As EC2 does about an hour after a termination."""
+        del self.instances[instance_id]
+
+    def asked(self, operation: str) -> list[str]:
+        return [about for called, about in self.calls if called == operation]
+
+    # -- the port ----------------------------------------------------------------------------------------
+
+    def check(self, settings: AwsSettings) -> ComputeCheck:
+        self.calls.append(("check", settings.region))
+        self._raise("check", acting=False)
+        return self.check_result
+
+    def price(self, instance_type: str) -> CurrentPrice:
+        self.calls.append(("price", instance_type))
+        self._raise("price", acting=False)
+        return CurrentPrice(
+            compute_usd_per_hour=self.prices.get(instance_type),
+            disk_usd_per_gib_month=self.disk_usd_per_gib_month,
+        )
+
+    def ask(self, machine: Machine, *, user_data: str) -> Observation:
+        self.calls.append(("ask", machine.client_token))
+        self._raise("ask", acting=False)
+        instance = self._by_token(machine.client_token) or self._make(machine, user_data)
+        self._raise("ask", acting=True)
+        return _seen(instance)
+
+    def observe(self, machine: Machine) -> Observation:
+        self.calls.append(("observe", machine.instance_id or machine.client_token))
+        self._raise("observe", acting=False)
+        instance = (
+            self.instances.get(machine.instance_id)
+            if machine.instance_id
+            else self._by_token(machine.client_token)
+        )
+        if instance is None:
+            return Observation(state=Seen.MISSING, account_id=self.account_id)
+        return _seen(instance)
+
+    def make(self, call: Call, machine: Machine) -> None:
+        self.calls.append((call.value, machine.instance_id or "nothing"))
+        self._raise(call.value, acting=False)
+        instance = self.instances.get(machine.instance_id or "")
+        if instance is None:
+            return
+        if call is Call.STOP:
+            _stop(instance)
+        elif instance.state is Seen.STOPPED:
+            instance.state = Seen.GONE
+        elif instance.state is not Seen.GONE:
+            instance.state = Seen.SHUTTING_DOWN
+        self._raise(call.value, acting=True)
+
+    # -- inside ------------------------------------------------------------------------------------------
+
+    def _make(self, machine: Machine, user_data: str) -> Instance:
+        self._made += 1
+        instance = Instance(
+            id=f"i-{self._made:017x}",
+            client_token=machine.client_token,
+            user_data=user_data,
+            state=Seen.PENDING,
+            started_at=self.starts_at,
+        )
+        self.instances[instance.id] = instance
+        return instance
+
+    def _by_token(self, client_token: str) -> Instance | None:
+        found = (each for each in self.instances.values() if each.client_token == client_token)
+        return next(found, None)
+
+    def _raise(self, operation: str, *, acting: bool) -> None:
+        for trouble in self._troubles:
+            if (trouble.operation, trouble.acting) == (operation, acting):
+                self._troubles.remove(trouble)
+                raise trouble.error
+
+
+def _seen(instance: Instance) -> Observation:
+    return Observation(
+        state=instance.state,
+        instance_id=instance.id,
+        started_at=instance.started_at,
+        reason=instance.reason,
+    )
+
+
+def _stop(instance: Instance) -> None:
+    if instance.state is Seen.RUNNING:
+        instance.state = Seen.STOPPING
+    elif instance.state not in {Seen.STOPPING, Seen.STOPPED}:
+        raise Configuration(
+            "IncorrectInstanceState", f"{instance.id} is {instance.state} and can't be stopped."
+        )
+
+
+@dataclass
+class FakeComputes:
+    """Opens one provider for each connection; `trouble` is raised instead."""
+
+    by_connection: Mapping[str, Compute]
+    trouble: Exception | None = None
+
+    def open(self, connection: Connection) -> Compute:
+        if self.trouble is not None:
+            raise self.trouble
+        return self.by_connection[connection.id]

@@ -1,0 +1,108 @@
+"""`ports.ObjectStore` and `ports.Staging` in memory."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from tensorant.domain.connections import CheckItem, CheckVerdict, Connection
+from tensorant.domain.errors import Storage
+from tensorant.ports import ObjectFacts, ObjectStore
+
+
+@dataclass
+class MemoryObjectStore:
+    """`chunk` bytes at a time, so that readers meet more than one chunk; `reads` are the keys read."""
+
+    objects: dict[str, bytes] = field(default_factory=dict)
+    chunk: int = 7
+    trouble: list[Exception] = field(default_factory=list)
+
+    def check(self) -> Sequence[CheckItem]:
+        if self.trouble:
+            error = self.trouble.pop(0)
+            return (CheckItem(name="storage", verdict=CheckVerdict.FAILED, seen=str(error), mend="Mend it."),)
+        return (CheckItem(name="storage", verdict=CheckVerdict.OK, seen="wrote and read an object"),)
+
+    def head(self, key: str) -> ObjectFacts | None:
+        self._raise()
+        content = self.objects.get(key)
+        return None if content is None else ObjectFacts(size=len(content), etag=etag(content))
+
+    def read(self, key: str, offset: int, length: int, *, etag: str) -> bytes:
+        return b"".join(self.stream(key, offset, length, etag=etag))
+
+    def stream(self, key: str, offset: int, length: int, *, etag: str) -> Iterator[bytes]:
+        if length <= 0:
+            return
+        self._raise()
+        content = self.objects.get(key)
+        if content is None or _etag(content) != etag:
+            raise Storage("storage_failed", f"{key} is not the object that it was.")
+        if offset >= len(content):
+            raise Storage("storage_failed", f"{key} ends before byte {offset}.")
+        wanted = content[offset : offset + length]
+        yield from (wanted[start : start + self.chunk] for start in range(0, len(wanted), self.chunk))
+
+    def get(self, key: str, *, limit: int) -> bytes | None:
+        self._raise()
+        content = self.objects.get(key)
+        if content is not None and len(content) > limit:
+            raise Storage("object_too_large", f"{key} is larger than {limit} bytes.")
+        return content
+
+    def put(self, key: str, content: bytes | Iterable[bytes]) -> None:
+        self._raise()
+        self.objects[key] = content if isinstance(content, bytes) else b"".join(content)
+
+    def presign_get(self, key: str, *, lasting: timedelta) -> str:
+        return f"memory://get/{key}?seconds={lasting.total_seconds():.0f}"
+
+    def presign_put(self, key: str, *, lasting: timedelta) -> str:
+        return f"memory://put/{key}?seconds={lasting.total_seconds():.0f}"
+
+    def _raise(self) -> None:
+        if self.trouble:
+            raise self.trouble.pop(0)
+
+
+def etag(content: bytes) -> str:
+    """As S3 gives it to an object that was put at once."""
+    return f'"{hashlib.md5(content, usedforsecurity=False).hexdigest()}"'
+
+
+_etag = etag
+
+
+@dataclass
+class MemoryObjectStores:
+    """Opens one storage for each connection; `trouble` is raised instead."""
+
+    by_connection: Mapping[str, ObjectStore]
+    trouble: Exception | None = None
+
+    def open(self, connection: Connection) -> ObjectStore:
+        if self.trouble is not None:
+            raise self.trouble
+        return self.by_connection[connection.id]
+
+
+@dataclass
+class MemoryStaging:
+    """`later` replaces an object once it has been streamed, as a second upload would."""
+
+    objects: dict[str, bytes] = field(default_factory=dict)
+    later: dict[str, bytes] = field(default_factory=dict)
+    chunk: int = 7
+
+    def upload_url(self, key: str, *, lasting: timedelta) -> str:
+        return f"memory://staging/{key}?seconds={lasting.total_seconds():.0f}"
+
+    def stream(self, key: str) -> Iterator[bytes] | None:
+        if key not in self.objects:
+            return None
+        content = self.objects[key]
+        self.objects[key] = self.later.get(key, content)
+        return iter([content[start : start + self.chunk] for start in range(0, len(content), self.chunk)])

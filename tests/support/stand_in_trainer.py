@@ -1,0 +1,49 @@
+"""A trainer that trains nothing, for tests of the host: `train --session FILE --data DIRECTORY`.
+
+STAND_IN_TRAINER says how it ends: `completes`, `crashes`, or `hangs`. Standard library alone: it starts at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("command", choices=["train"])
+    parser.add_argument("--session", type=Path, required=True)
+    parser.add_argument("--data", type=Path, required=True)
+    asked = parser.parse_args()
+    session = json.loads(asked.session.read_text())
+    report(session, 0, "started")
+    match os.environ["STAND_IN_TRAINER"]:
+        case "completes":
+            (asked.data / "adapter.zip").write_bytes(b"an adapter")
+            report(session, 1, "completed")
+        case "crashes":
+            sys.exit("ImportError: libcuda.so.1: cannot open shared object file")
+        case "hangs":
+            time.sleep(600)
+    return 0
+
+
+def report(session: dict[str, Any], number: int, kind: str) -> None:
+    event = {"source": "trainer", "seq": number, "at": "2026-01-01T00:00:00Z", "type": kind}
+    request = urllib.request.Request(
+        f"{session['url']}/events",
+        json.dumps({"events": [event]}).encode(),
+        {"Authorization": f"Bearer {session['session_token']}"},
+    )
+    with urllib.request.urlopen(request, timeout=10):
+        pass
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+"""A run: candidates, outcome, spec."""
+
+from __future__ import annotations
+
+import pytest
+
+from tensorant.contract import VerificationReport
+from tensorant.domain.errors import FailureClass
+from tensorant.domain.failures import Failure
+from tensorant.domain.machines import Candidate
+from tensorant.domain.runs import Adapter, Outcome
+from tests.support.worlds import FIRST_SUBNET, G5, G6, NOON, QUOTE, SECOND_SUBNET, later, run
+
+SUBNETS = (FIRST_SUBNET, SECOND_SUBNET)
+FAILURE = Failure(failure_class=FailureClass.TRAINING, code="bug", message="it broke")
+ADAPTER = Adapter(key="k", etag="e", report=VerificationReport(sound=True))
+
+
+def test_candidates_come_by_the_persons_types_then_by_subnet() -> None:
+    wanted = run({"instance_types": (G5, G6)})
+    order = []
+    while (candidate := wanted.next_candidate(SUBNETS)) is not None:
+        order.append((candidate.instance_type, candidate.subnet_id))
+        wanted = wanted.refusing(candidate)
+
+    assert order == [(G5, FIRST_SUBNET), (G5, SECOND_SUBNET), (G6, FIRST_SUBNET), (G6, SECOND_SUBNET)]
+
+
+def test_a_refused_candidate_is_not_asked_again() -> None:
+    refused = run().refusing(Candidate(instance_type=G6, subnet_id=FIRST_SUBNET))
+
+    assert refused.next_candidate(SUBNETS) == Candidate(instance_type=G6, subnet_id=SECOND_SUBNET)
+
+
+@pytest.mark.parametrize("final", [Outcome.SUCCEEDED, Outcome.FAILED, Outcome.CANCELLED])
+@pytest.mark.parametrize("another", Outcome)
+def test_a_final_outcome_does_not_change(final: Outcome, another: Outcome) -> None:
+    ended = run().ended(final, at=NOON)
+
+    assert ended.ended(another, at=later(hours=1), failure=FAILURE) is ended
+
+
+@pytest.mark.parametrize("final", [Outcome.SUCCEEDED, Outcome.FAILED, Outcome.CANCELLED])
+def test_needs_recovery_becomes_one_of_the_others(final: Outcome) -> None:
+    recovered = run().ended(Outcome.NEEDS_RECOVERY, at=NOON, failure=FAILURE).ended(final, at=later(hours=1))
+
+    assert (recovered.outcome, recovered.ended_at) == (final, later(hours=1))
+
+
+def test_a_success_has_its_adapter() -> None:
+    assert run().succeeded(ADAPTER, at=NOON).adapter == ADAPTER
+
+
+def test_the_time_limit_runs_from_the_claim() -> None:
+    claimed = run({"time_limit_minutes": 90}).claim(QUOTE, at=later(minutes=10))
+
+    assert claimed.claimed
+    assert claimed.deadline_at == later(minutes=100)
+
+
+def test_an_execution_is_named_by_run_operation_and_number() -> None:
+    assert run().launched("mia", at=NOON).execution_name == "run-1-launch-1"
+
+
+def test_objects_of_an_attempt_lie_under_its_own_prefix() -> None:
+    assert run().prefix(2) == "runs/run-1/attempt-2/"
+
+
+@pytest.mark.parametrize(("trial", "rows", "sample"), [(False, 200, None), (True, 200, 64), (True, 10, 10)])
+def test_a_trial_trains_on_a_small_sample(*, trial: bool, rows: int, sample: int | None) -> None:
+    drafted = run({"trial": trial})
+    dataset = drafted.dataset.model_copy(update={"rows": rows})
+
+    assert run({"trial": trial}, dataset=dataset).spec.dataset.sample_rows == sample
+
+
+def test_the_specs_hash_follows_its_content() -> None:
+    assert run().spec.sha256() == run().spec.sha256()
+    assert run({"trial": True}).spec.sha256() != run().spec.sha256()

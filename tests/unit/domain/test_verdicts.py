@@ -1,0 +1,172 @@
+"""What follows from all that is known of a machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tensorant.contract import EventType, TrainerExit
+from tensorant.domain.errors import FailureClass
+from tensorant.domain.machines import Seen
+from tensorant.domain.steps import Next
+from tensorant.domain.verdicts import Evidence, Verdict, judge
+from tests.support.worlds import event, later, machine
+
+RUNNING = machine(instance_id="i-1", seen=Seen.RUNNING)
+
+
+def evidence(**changes: Any) -> Evidence:
+    """A machine that spoke a minute ago, half an hour into its two hours."""
+    healthy = Evidence(
+        machine=RUNNING,
+        now=later(minutes=30),
+        deadline_at=later(hours=2),
+        heard_at=later(minutes=29),
+        terminal_event=None,
+        finished=False,
+    )
+    return replace(healthy, **changes)
+
+
+def seen(state: Seen, reason: str = "") -> Any:
+    return replace(RUNNING, seen=state, reason=reason)
+
+
+def verdict_of(found: Verdict) -> tuple[Next, FailureClass | None, str | None]:
+    failure = found.failure
+    return found.next, failure.failure_class if failure else None, failure.code if failure else None
+
+
+@pytest.mark.parametrize("state", [Seen.PENDING, Seen.RUNNING])
+def test_a_healthy_machine_is_waited_for(state: Seen) -> None:
+    assert verdict_of(judge(evidence(machine=seen(state)))) == (Next.AWAIT, None, None)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"machine": seen(Seen.GONE)},
+        {"machine": seen(Seen.STOPPED)},
+        {"now": later(days=3)},
+        {"heard_at": None, "now": later(hours=1)},
+        {"terminal_event": event(EventType.FAILED, code="bug")},
+    ],
+)
+def test_a_finished_archive_counts_before_anything_else(changes: dict[str, Any]) -> None:
+    assert verdict_of(judge(evidence(finished=True, **changes))) == (Next.VERIFY, None, None)
+
+
+@pytest.mark.parametrize("state", [Seen.GONE, Seen.SHUTTING_DOWN])
+def test_a_machine_that_somebody_terminated_is_lost(state: Seen) -> None:
+    found = judge(evidence(machine=seen(state, "User initiated")))
+
+    assert verdict_of(found) == (Next.RELEASE, FailureClass.LOST, "machine_lost")
+    assert "User initiated" in (found.failure.message if found.failure else "")
+
+
+@pytest.mark.parametrize("state", [Seen.STOPPED, Seen.STOPPING])
+def test_a_machine_that_stopped_by_itself_is_kept(state: Seen) -> None:
+    found = judge(evidence(machine=seen(state)))
+
+    assert verdict_of(found) == (Next.STOP, FailureClass.LOST, "machine_stopped")
+
+
+@pytest.mark.parametrize(
+    ("reported", "next_step", "failure_class", "code"),
+    [
+        (event(EventType.COMPLETED), Next.STOP, FailureClass.STORAGE, "archive_missing"),
+        (event(EventType.PREFLIGHT_FAILED, code="driver"), Next.RELEASE, FailureClass.BAD_HOST, "driver"),
+        (event(EventType.PREFLIGHT_FAILED), Next.RELEASE, FailureClass.BAD_HOST, "preflight_failed"),
+        (event(EventType.TRAINER_EXITED, exit_code=137), Next.STOP, FailureClass.TRAINING, "trainer_killed"),
+        (event(EventType.FAILED), Next.STOP, FailureClass.TRAINING, "training_failed"),
+    ],
+)
+def test_a_last_word_of_the_machine_decides(
+    reported: Any, next_step: Next, failure_class: FailureClass, code: str
+) -> None:
+    assert verdict_of(judge(evidence(terminal_event=reported))) == (next_step, failure_class, code)
+
+
+@pytest.mark.parametrize(
+    ("code", "failure_class", "next_step"),
+    [
+        (TrainerExit.DATASET, FailureClass.DATASET, Next.RELEASE),
+        (TrainerExit.DEADLINE, FailureClass.DEADLINE, Next.STOP),
+        (TrainerExit.STORAGE, FailureClass.STORAGE, Next.STOP),
+        (TrainerExit.OUT_OF_MEMORY, FailureClass.TRAINING, Next.STOP),
+        (TrainerExit.DIVERGED, FailureClass.TRAINING, Next.STOP),
+        (TrainerExit.SELF_VERIFY, FailureClass.TRAINING, Next.STOP),
+        (TrainerExit.INTERRUPTED, FailureClass.TRAINING, Next.STOP),
+        (TrainerExit.BUG, FailureClass.TRAINING, Next.STOP),
+    ],
+)
+def test_the_trainers_exit_says_who_can_mend_it(
+    code: TrainerExit, failure_class: FailureClass, next_step: Next
+) -> None:
+    found = judge(evidence(terminal_event=event(EventType.FAILED, code=code, message="it says why")))
+
+    assert verdict_of(found) == (next_step, failure_class, code)
+    assert found.failure is not None
+    assert found.failure.message == "it says why"
+
+
+def test_the_killed_containers_status_is_told() -> None:
+    found = judge(evidence(terminal_event=event(EventType.TRAINER_EXITED, exit_code=137)))
+
+    assert found.failure is not None
+    assert "137" in found.failure.message
+
+
+def test_at_its_limit_a_run_is_stopped_and_kept() -> None:
+    before = evidence(now=later(minutes=119, seconds=59), heard_at=later(minutes=119))
+    at = evidence(now=later(hours=2), heard_at=later(minutes=119, seconds=30))
+
+    assert verdict_of(judge(before)) == (Next.AWAIT, None, None)
+    assert verdict_of(judge(at)) == (Next.STOP, FailureClass.DEADLINE, "time_limit")
+
+
+def test_a_machine_that_stopped_itself_at_the_limit_timed_out() -> None:
+    found = judge(evidence(machine=seen(Seen.STOPPED), now=later(hours=2)))
+
+    assert verdict_of(found) == (Next.STOP, FailureClass.DEADLINE, "time_limit")
+
+
+def test_five_missed_heartbeats_are_too_many() -> None:
+    quiet = evidence(now=later(minutes=33, seconds=59))
+    silent = evidence(now=later(minutes=34))
+
+    assert verdict_of(judge(quiet)) == (Next.AWAIT, None, None)
+    assert verdict_of(judge(silent)) == (Next.STOP, FailureClass.PROVIDER_FAULT, "heartbeat_lost")
+
+
+def test_a_machine_that_never_spoke_has_ten_minutes_from_the_ask() -> None:
+    booting = evidence(heard_at=None, now=later(minutes=9, seconds=59))
+    mute = evidence(heard_at=None, now=later(minutes=10))
+
+    assert verdict_of(judge(booting)) == (Next.AWAIT, None, None)
+    assert verdict_of(judge(mute)) == (Next.RELEASE, FailureClass.CONFIGURATION, "never_heard")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"machine": seen(Seen.GONE)},
+        {"machine": seen(Seen.STOPPED)},
+        {"terminal_event": event(EventType.COMPLETED)},
+        {"terminal_event": event(EventType.FAILED)},
+        {"terminal_event": event(EventType.PREFLIGHT_FAILED)},
+        {"terminal_event": event(EventType.TRAINER_EXITED)},
+        {"now": later(hours=2)},
+        {"now": later(hours=1)},
+        {"heard_at": None},
+    ],
+)
+def test_every_failure_says_what_to_do(changes: dict[str, Any]) -> None:
+    found = judge(evidence(**changes))
+
+    assert found.failure is not None
+    assert found.failure.message
+    assert found.failure.mend

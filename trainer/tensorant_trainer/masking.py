@@ -1,0 +1,170 @@
+"""Which tokens are learned: the assistant's words and the end of its turn, and nothing else.
+
+Chat templates do not say which part is whose. Three ways are tried, the most exact first: the template's own
+generation markers; the difference between the rendered text before and after an answer, mapped to tokens by
+their offsets; the same, but one sample per answer, for templates that render an answer otherwise once it is
+no longer the last. Tokens are masked by position, never by id: the padding token may be the end of turn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import TemplateError
+
+from tensorant.contract import TrainerExit
+from tensorant_trainer.errors import TrainerError
+
+if TYPE_CHECKING:
+    from tensorant_trainer.dataset import Conversation
+
+IGNORED = -100
+"""The label that PyTorch's cross entropy leaves out."""
+_GENERATION = re.compile(r"\{%-?\s*generation\s*-?%\}")
+
+Span = tuple[int, int]
+"""Characters of a rendered text, from the first to before the last."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sequence to train on. `labels` has the token where it is learned, `IGNORED` elsewhere."""
+
+    input_ids: tuple[int, ...]
+    labels: tuple[int, ...]
+
+    @property
+    def learned(self) -> int:
+        """How many tokens are learned. The first never is: nothing comes before it to predict it from."""
+        return sum(label != IGNORED for label in self.labels[1:])
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What is trained on, and how much was left out."""
+
+    samples: tuple[Sample, ...]
+    dropped: int
+    """Samples of which truncation left nothing to learn."""
+
+    @property
+    def tokens(self) -> int:
+        return sum(len(sample.input_ids) for sample in self.samples)
+
+    @property
+    def learned(self) -> int:
+        return sum(sample.learned for sample in self.samples)
+
+
+def make_samples(conversations: Sequence[Conversation], tokenizer: Any, *, max_tokens: int) -> Samples:
+    """Tokenize and mask every row; at least one token is learned in each sample that is kept.
+
+    Raises `TrainerError`: template, if the model's chat template cannot say what the assistant wrote;
+    dataset, if nothing is left to learn.
+    """
+    if not tokenizer.chat_template:
+        raise TrainerError(
+            TrainerExit.TEMPLATE, "The base model has no chat template. Choose its chat or instruct version."
+        )
+    made = [
+        _truncated(sample, max_tokens)
+        for conversation in conversations
+        for sample in mask(conversation, tokenizer)
+    ]
+    kept = tuple(sample for sample in made if sample.learned)
+    if not kept:
+        raise TrainerError(
+            TrainerExit.DATASET,
+            f"No answer begins within the first {max_tokens} tokens of its row. Raise `max_tokens`.",
+        )
+    return Samples(kept, dropped=len(made) - len(kept))
+
+
+def mask(conversation: Conversation, tokenizer: Any) -> list[Sample]:
+    """The samples of one row: one, or one per answer. Raises `TrainerError` (template)."""
+    messages = conversation.turns()
+    try:
+        if _GENERATION.search(tokenizer.chat_template):
+            return [_by_markers(messages, tokenizer)]
+        whole = _by_difference(messages, tokenizer)
+        samples = [whole] if whole else _by_turn(messages, tokenizer)
+    except TemplateError as error:
+        raise _template_fault(conversation, f"refuses it: {error}") from error
+    if not samples:
+        raise _template_fault(conversation, "does not show where an answer begins")
+    return samples
+
+
+def _by_markers(messages: list[dict[str, str]], tokenizer: Any) -> Sample:
+    encoded = tokenizer.apply_chat_template(
+        messages, tokenize=True, return_dict=True, return_assistant_tokens_mask=True
+    )
+    return _sample(encoded["input_ids"], [bool(mine) for mine in encoded["assistant_masks"]])
+
+
+def _by_difference(messages: list[dict[str, str]], tokenizer: Any) -> Sample | None:
+    """One sample that learns every answer; None unless the whole text begins as each earlier text does."""
+    text = _rendered(messages, tokenizer)
+    spans = [_answer(messages[: index + 1], tokenizer) for index in _answers(messages)]
+    if any(span is None or not text.startswith(before) for before, span in spans):
+        return None
+    return _tokenized(text, [span for _, span in spans if span], tokenizer)
+
+
+def _by_turn(messages: list[dict[str, str]], tokenizer: Any) -> list[Sample]:
+    """One sample per answer, each ending with it; empty unless every answer can be told from its prompt."""
+    turns = [_answer(messages[: index + 1], tokenizer) for index in _answers(messages)]
+    return (
+        []
+        if any(span is None for _, span in turns)
+        else [_tokenized(text, [span], tokenizer) for text, span in turns if span]
+    )
+
+
+def _answers(messages: list[dict[str, str]]) -> list[int]:
+    """Where the assistant answers somebody: a chat's very first message is no answer."""
+    return [index for index, message in enumerate(messages) if index and message["role"] == "assistant"]
+
+
+def _answer(messages: list[dict[str, str]], tokenizer: Any) -> tuple[str, Span | None]:
+    """The text up to and with its last message, and the span of that message after the prompt for it."""
+    text = _rendered(messages, tokenizer)
+    prompt = _rendered(messages[:-1], tokenizer, add_generation_prompt=True)
+    known = text.startswith(prompt) and len(prompt) < len(text)
+    return text, (len(prompt), len(text)) if known else None
+
+
+def _rendered(messages: list[dict[str, str]], tokenizer: Any, *, add_generation_prompt: bool = False) -> str:
+    return str(
+        tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=add_generation_prompt)
+    )
+
+
+def _tokenized(text: str, spans: Sequence[Span], tokenizer: Any) -> Sample:
+    """Tokens that begin within a span are learned. One that begins before it belongs to the prompt too."""
+    encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+    learned = [
+        start < end and any(first <= start < last for first, last in spans)
+        for start, end in encoded["offset_mapping"]
+    ]
+    return _sample(encoded["input_ids"], learned)
+
+
+def _sample(input_ids: Sequence[int], learned: Sequence[bool]) -> Sample:
+    labels = (token if is_learned else IGNORED for token, is_learned in zip(input_ids, learned, strict=True))
+    return Sample(tuple(input_ids), tuple(labels))
+
+
+def _truncated(sample: Sample, max_tokens: int) -> Sample:
+    return Sample(sample.input_ids[:max_tokens], sample.labels[:max_tokens])
+
+
+def _template_fault(conversation: Conversation, what: str) -> TrainerError:
+    return TrainerError(
+        TrainerExit.TEMPLATE,
+        f"The base model's chat template cannot be used for line {conversation.number} of the dataset:"
+        f" it {what}. Choose another base model, or reshape the row.",
+    )
