@@ -9,7 +9,7 @@ import secrets
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from tensorant_local.aws.images import SeededAccount, seed_account
 from tensorant_local.base_models import build_smollm2, build_tiny, offline_environment
@@ -82,32 +82,37 @@ class LocalDeployment:
         """What the command line reads when it is told nothing else."""
         return self.state / "local.json"
 
+    @property
+    def connection_bodies(self) -> dict[str, dict[str, Any]]:
+        """What to connect with, by kind: the fields of the API's request but for kind and name."""
+        account = self.account
+        credentials = {
+            "access_key_id": account.access_key_id,
+            "secret_access_key": account.secret_access_key,
+        }
+        return {
+            "aws": {
+                "region": account.region,
+                "image_id": account.image_id,
+                "subnet_ids": [account.subnet_id],
+                "security_group_id": account.security_group_id,
+                "key_name": account.key_name,
+                "credentials": credentials,
+            },
+            "s3": {"region": account.region, "bucket": account.bucket, "credentials": credentials},
+        }
+
     def model(self, name: str) -> BaseModelRef:
         """A base model that the simulated hosts find in their image, made on first use."""
         return MODELS[name](self.models)
 
     def write_profile(self) -> None:
         """Let the command line find this deployment, for as long as it runs."""
-        account = self.account
-        credentials = {
-            "access_key_id": account.access_key_id,
-            "secret_access_key": account.secret_access_key,
-        }
         content = {
             "url": self.api_url,
             "tokens": {"admin": self.admin.token, "owner": self.owner.token},
             "organization": None,
-            "connections": {
-                "aws": {
-                    "region": account.region,
-                    "image_id": account.image_id,
-                    "subnet_ids": [account.subnet_id],
-                    "security_group_id": account.security_group_id,
-                    "key_name": account.key_name,
-                    "credentials": credentials,
-                },
-                "s3": {"region": account.region, "bucket": account.bucket, "credentials": credentials},
-            },
+            "connections": self.connection_bodies,
         }
         with os.fdopen(os.open(self.profile, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             json.dump(content, file, indent=2)

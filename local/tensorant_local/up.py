@@ -33,7 +33,9 @@ def main(*, model: str = "smollm2", console: Console | None = None) -> None:
         base = deployment.model(model)
         deployment.write_profile()
         seconds = deployment.cloud.startup_seconds["total"]
-        console.print(f"[bold]{deployment.api_url}[/bold] is up after {seconds:.1f} s. Base model: {base.repository}")
+        console.print(
+            f"[bold]{deployment.api_url}[/bold] is up after {seconds:.1f} s. Base model: {base.repository}"
+        )
         console.print("\nIn another terminal, in this folder:\n")
         console.print(COMMANDS, highlight=False)
         console.print("\nCtrl-C stops it; nothing is kept but the logs in .tensorant.")

@@ -25,7 +25,7 @@ from tensorant_cli.surroundings import Surroundings
 from tests.support.archives import job_spec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from pydantic import BaseModel
@@ -48,6 +48,10 @@ class ScriptedApi:
     def answer(self, request: str, *bodies: BaseModel | object, status: int = 200) -> None:
         for body in bodies:
             self._answers[request].append(_response(body, status))
+
+    def forget(self, request: str) -> None:
+        """As if it had never been scripted."""
+        del self._answers[request]
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         request.read()
@@ -91,6 +95,8 @@ class Terminal:
         }
     )
     slept: list[float] = field(default_factory=list)
+    sleep: Callable[[float], None] | None = None
+    """Instead of remembering the seconds."""
 
     def run(self, *arguments: str, typed: str | None = None) -> Result:
         surroundings = Surroundings(
@@ -98,7 +104,7 @@ class Terminal:
             home=self.directory / "home",
             directory=self.directory,
             transport=httpx.MockTransport(self.api),
-            sleep=self.slept.append,
+            sleep=self.sleep or self.slept.append,
             now=lambda: NOON,
         )
         return CliRunner().invoke(app, list(arguments), input=typed, obj=surroundings)
@@ -321,3 +327,8 @@ def adapter(report: VerificationReport) -> views.AdapterView:
         key="runs/run-1/attempt-1/adapter.zip",
         report=report,
     )
+
+
+def squeezed(text: str) -> list[str]:
+    """Lines with single spaces: how wide a column is says nothing."""
+    return [" ".join(line.split()) for line in text.splitlines()]

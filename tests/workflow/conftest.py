@@ -159,7 +159,11 @@ def _world(
         "secret_access_key": account.secret_access_key,
     }
     connections = [
-        ok(owner.post(f"{path}/connections", json={**body, "region": account.region, "credentials": credentials}))
+        ok(
+            owner.post(
+                f"{path}/connections", json={**body, "region": account.region, "credentials": credentials}
+            )
+        )
         for body in (
             {
                 "kind": "aws",

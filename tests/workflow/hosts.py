@@ -66,15 +66,23 @@ class PlayedMachine:
     numbers: itertools.count[int] = field(default_factory=itertools.count)
 
     def connect(self) -> PlayedMachine:
-        found = TOKEN.search(self.user_data)
-        assert found is not None
-        answer = self.post("sessions", {"token": found.group(), "nonce": self.nonce})
+        answer = self.exchange()
         answer.raise_for_status()
         self.session = answer.json()
         return self
 
+    def exchange(self) -> httpx.Response:
+        found = TOKEN.search(self.user_data)
+        assert found is not None
+        return self.post("sessions", {"token": found.group(), "nonce": self.nonce})
+
     def report(self, kind: str, *, source: str = "host", **more: Any) -> httpx.Response:
-        event = {"source": source, "seq": next(self.numbers), "at": datetime.now(UTC).isoformat(), "type": kind}
+        event = {
+            "source": source,
+            "seq": next(self.numbers),
+            "at": datetime.now(UTC).isoformat(),
+            "type": kind,
+        }
         return self.post("events", {"events": [{**event, **more}]})
 
     def upload(self, **parts: Any) -> None:

@@ -7,19 +7,24 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
-import pytest
-
+from tensorant.adapters.step_functions import StepFunctions
 from tensorant.domain.runs import Progress
 from tensorant.services.signals import signal
 from tests.support.archives import lora_tensors
 from tests.workflow.conftest import World, ok, until
+from tests.workflow.hosts import PlayedMachine
 
 
 def wake(world: World, run_id: str) -> None:
     """A signal that says nothing: whoever is woken looks for himself."""
-    from tensorant.adapters.step_functions import StepFunctions
-
     signal(run_id, store=world.store, workflow=StepFunctions(world.cloud.client("stepfunctions")))
+
+
+def end(world: World, run_id: str) -> None:
+    """Leave no execution behind that waits for its machine."""
+    instance_ids = [each["InstanceId"] for each in world.instances(run_id)]
+    world.cloud.client("ec2").terminate_instances(InstanceIds=instance_ids)
+    world.ended(run_id)
 
 
 def test_a_sound_adapter_succeeds_and_its_machine_is_released(world: World) -> None:
@@ -59,7 +64,10 @@ def test_a_killed_trainer_stops_the_machine_and_keeps_its_disk(world: World) -> 
     run = world.ended(run_id)
 
     assert run["outcome"] == "needs_recovery"
-    assert (run["run"]["failure"]["code"], run["run"]["failure"]["failure_class"]) == ("trainer_killed", "training")
+    assert (run["run"]["failure"]["code"], run["run"]["failure"]["failure_class"]) == (
+        "trainer_killed",
+        "training",
+    )
     assert run["machine"]["state"] == "retained"
     (instance,) = world.instances(run_id)
     assert instance["State"]["Name"] == "stopped"
@@ -151,11 +159,32 @@ def test_a_machine_that_falls_silent_is_kept(world: World) -> None:
     assert (ended["outcome"], ended["run"]["failure"]["code"]) == ("needs_recovery", "heartbeat_lost")
 
 
-def test_a_type_that_the_zone_refuses_gives_way_to_the_next(world: World) -> None:
-    """EC2 refuses an AMI that is gone for good: no other candidate would do, and nothing is rented."""
-    run_id = world.draft_with_broken_image() if hasattr(world, "draft_with_broken_image") else None
-    if run_id is None:
-        pytest.skip("capacity answers need a switch in the stand-in")
+def test_a_type_without_capacity_gives_way_to_the_next(world: World) -> None:
+    world.cloud.aws.refuse_launches("g6.xlarge", "InsufficientInstanceCapacity")
+    try:
+        run_id = world.launch(instance_types=["g6.xlarge", "g5.xlarge"])
+        world.machine(run_id)
+    finally:
+        world.cloud.aws.refuse_launches("g6.xlarge", None)
+
+    (instance,) = world.instances(run_id)
+    machine = world.status(run_id)["machine"]
+    assert (instance["InstanceType"], machine["attempt"]) == ("g5.xlarge", 2)
+    assert world.kinds(run_id).count("machine_refused") == 1
+    end(world, run_id)
+
+
+def test_a_quota_that_is_used_up_ends_the_run_with_nothing_rented(world: World) -> None:
+    world.cloud.aws.refuse_launches("g6.xlarge", "VcpuLimitExceeded")
+    try:
+        run_id = world.launch(instance_types=["g6.xlarge", "g5.xlarge"])
+        run = world.ended(run_id)
+    finally:
+        world.cloud.aws.refuse_launches("g6.xlarge", None)
+
+    assert (run["outcome"], run["run"]["failure"]["failure_class"]) == ("failed", "quota")
+    assert "Service Quotas" in run["run"]["failure"]["mend"]
+    assert (run["machine"]["state"], world.instances(run_id)) == ("never_existed", [])
 
 
 def test_a_price_above_the_limit_at_launch_rents_nothing(world: World) -> None:
@@ -184,38 +213,19 @@ def test_two_launches_at_once_make_one_execution_and_one_instance(world: World) 
     )["executions"]
     assert len([each for each in executions if each["name"].startswith(run_id)]) == 1
     assert len(world.instances(run_id)) == 1
-    world.cloud.client("ec2").terminate_instances(
-        InstanceIds=[each["InstanceId"] for each in world.instances(run_id)]
-    )
-    world.ended(run_id)
+    end(world, run_id)
 
 
 def test_a_second_host_with_the_same_token_is_refused(world: World) -> None:
     run_id = world.launch()
     world.machine(run_id)
-    from tests.workflow.hosts import PlayedMachine
 
     copy = PlayedMachine(world.cloud.api_url, world.hosts.user_data[world.hosts.of_run(run_id)])
-    found = copy.post("sessions", {"token": _token(copy), "nonce": copy.nonce})
+    answer = copy.exchange()
 
-    assert (found.status_code, found.json()["error"]["code"]) == (409, "token_bound")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "token_bound")
     assert "token_reused" in world.kinds(run_id)
-    world.machine_gone(run_id) if hasattr(world, "machine_gone") else _end(world, run_id)
-
-
-def _token(machine: object) -> str:
-    from tests.workflow.hosts import TOKEN
-
-    found = TOKEN.search(getattr(machine, "user_data"))
-    assert found is not None
-    return found.group()
-
-
-def _end(world: World, run_id: str) -> None:
-    world.cloud.client("ec2").terminate_instances(
-        InstanceIds=[each["InstanceId"] for each in world.instances(run_id)]
-    )
-    world.ended(run_id)
+    end(world, run_id)
 
 
 def test_a_machine_may_speak_no_more_once_its_attempt_is_over(world: World) -> None:

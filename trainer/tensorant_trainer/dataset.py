@@ -8,7 +8,7 @@ import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from tensorant.contract import TrainerExit, Wire
 from tensorant_trainer.errors import TrainerError
@@ -25,17 +25,15 @@ DATASET_FILE = "dataset.jsonl"
 class Message(Wire):
     """One turn of a chat."""
 
-    role: Literal["system", "user", "assistant"]
+    role: Literal["system", "user", "assistant", "tool"]
     content: str
 
 
 class Conversation(Wire):
     """One row. `number` counts from 1, as an editor shows it."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
     number: int
-    messages: tuple[Message, ...] = Field(min_length=2)
+    messages: tuple[Message, ...] = Field(min_length=1)
 
     def turns(self) -> list[dict[str, str]]:
         """The messages as chat templates want them."""
@@ -84,16 +82,13 @@ def read_conversations(path: Path) -> list[Conversation]:
 def _conversation(number: int, line: bytes) -> Conversation:
     try:
         row = json.loads(line)
-        conversation = Conversation.model_validate({**_object(row), "number": number})
+        return Conversation.model_validate({**_object(row), "number": number})
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(str(part) for part in fault["loc"])
         raise _fault(number, f"{where}: {fault['msg']}") from None
     except ValueError as error:  # of JSON, or of UTF-8
         raise _fault(number, str(error)) from None
-    if not any(message.role == "assistant" for message in conversation.messages[1:]):
-        raise _fault(number, "no assistant message answers another one, so there is nothing to learn")
-    return conversation
 
 
 def _object(row: object) -> dict[str, object]:

@@ -48,7 +48,7 @@ class Samples:
 
     samples: tuple[Sample, ...]
     dropped: int
-    """Samples of which truncation left nothing to learn."""
+    """Rows without an answer, and samples of which truncation left nothing to learn."""
 
     @property
     def tokens(self) -> int:
@@ -69,22 +69,23 @@ def make_samples(conversations: Sequence[Conversation], tokenizer: Any, *, max_t
         raise TrainerError(
             TrainerExit.TEMPLATE, "The base model has no chat template. Choose its chat or instruct version."
         )
+    answering = [conversation for conversation in conversations if _answers(conversation.turns())]
     made = [
         _truncated(sample, max_tokens)
-        for conversation in conversations
+        for conversation in answering
         for sample in mask(conversation, tokenizer)
     ]
     kept = tuple(sample for sample in made if sample.learned)
     if not kept:
         raise TrainerError(
             TrainerExit.DATASET,
-            f"No answer begins within the first {max_tokens} tokens of its row. Raise `max_tokens`.",
+            f"No row has an answer that begins within its first {max_tokens} tokens. Raise `max_tokens`.",
         )
-    return Samples(kept, dropped=len(made) - len(kept))
+    return Samples(kept, dropped=len(conversations) - len(answering) + len(made) - len(kept))
 
 
 def mask(conversation: Conversation, tokenizer: Any) -> list[Sample]:
-    """The samples of one row: one, or one per answer. Raises `TrainerError` (template)."""
+    """The samples of a row with an answer: one, or one per answer. Raises `TrainerError` (template)."""
     messages = conversation.turns()
     try:
         if _GENERATION.search(tokenizer.chat_template):

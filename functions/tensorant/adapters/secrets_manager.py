@@ -25,11 +25,15 @@ class SecretsManager:
     def write(self, connection_id: str, secret: Mapping[str, str]) -> None:
         name, text = self._name(connection_id), json.dumps(dict(secret))
         try:
+            self._put(name, text)
+        except (ClientError, BotoCoreError) as error:
+            raise _fault("write") from error
+
+    def _put(self, name: str, text: str) -> None:
+        try:
             self.client.create_secret(Name=name, SecretString=text)
         except self.client.exceptions.ResourceExistsException:
             self.client.put_secret_value(SecretId=name, SecretString=text)
-        except (ClientError, BotoCoreError) as error:
-            raise _fault("write") from error
 
     def read(self, connection_id: str) -> Mapping[str, str]:
         try:

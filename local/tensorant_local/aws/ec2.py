@@ -18,11 +18,12 @@ from moto.ec2.responses import EC2Response
 from moto.ec2.responses.amis import AmisResponse
 from moto.ec2.responses.instances import InstanceResponse
 
-from tensorant_local.aws import ec2_lifecycle
+from tensorant_local.aws import ec2_lifecycle, running
 from tensorant_local.aws.ec2_lifecycle import State, lock, state_of
 from tensorant_local.aws.mending import Mends
 
 USER_DATA_BYTES = 16384
+SERVER_ERROR = 500
 NO_TOKEN = "ABCDE"
 """What moto takes for the token of a request without one."""
 
@@ -70,6 +71,7 @@ def client_tokens_are_ignored(
     if key in launches:
         known, reservation_id = launches[key]
         return _same_launch(backend, reservation_id, same=known == parameters)
+    _refuse_as_told(kwargs["instance_type"])
     _refuse_impossible(backend, user_data, kwargs)
     _add_mappings_of_the_image(backend, image_id, kwargs)
     reservation = _launched(original, backend, image_id, count, user_data, security_group_names, **kwargs)
@@ -118,6 +120,16 @@ def _subnet_id(kwargs: dict[str, Any]) -> str | None:
 def _zone(backend: Any, kwargs: dict[str, Any]) -> str | None:
     subnet_id = _subnet_id(kwargs)
     return backend.get_subnet(subnet_id).availability_zone if subnet_id else kwargs.get("placement")
+
+
+def _refuse_as_told(instance_type: str) -> None:
+    """Capacity and quota are a matter of the day: whoever runs the cloud says how it is (moto always has all)."""
+    code = running.cloud().refusals.get(instance_type)
+    if code is None:
+        return
+    error = EC2ClientError(code, f"{instance_type} can't be launched now.")
+    error.code = SERVER_ERROR if code.startswith("Insufficient") else error.code
+    raise error
 
 
 def _refuse_impossible(backend: Any, user_data: Any, kwargs: dict[str, Any]) -> None:

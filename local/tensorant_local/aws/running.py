@@ -54,6 +54,8 @@ class Cloud:
     time_scale: float
     invocation_retry_seconds: float
     background: Background = field(default_factory=Background)
+    refusals: dict[str, str] = field(default_factory=dict)
+    """Error codes of launches that EC2 refuses, by instance type."""
 
 
 _current: list[Cloud] = []

@@ -101,6 +101,12 @@ class EmbeddedAws:
         with _making_clients:
             return _session.client(service, **(defaults | options))  # type: ignore[call-overload]
 
+    def refuse_launches(self, instance_type: str, code: str | None) -> None:
+        """From here on EC2 answers launches of that type with an error code; None: no longer."""
+        self._cloud.refusals.pop(instance_type, None)
+        if code is not None:
+            self._cloud.refusals[instance_type] = code
+
     def instance_powered_itself_off(self, instance_id: str) -> None:
         """For the machine host: the operating system of an instance has shut down."""
         ec2_lifecycle.powered_itself_off(instance_id)

@@ -30,7 +30,9 @@ class FixedClock:
 
 @dataclass
 class SequentialIds:
-    made: int = 0
+    """`run-101`, `run-102`, …: apart from the ids that worlds are built with."""
+
+    made: int = 100
 
     def new(self, kind: str) -> str:
         self.made += 1

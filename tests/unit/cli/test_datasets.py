@@ -16,6 +16,7 @@ from tests.support.command_line import (
     fault,
     listed,
     project,
+    squeezed,
     unread,
     upload,
 )
@@ -52,8 +53,8 @@ def test_a_file_is_uploaded_completed_and_its_rows_told(
     assert api.calls() == [f"GET {ORG}/projects", CREATE, PUT, COMPLETE, SHOW, SHOW]
     assert api.sent(CREATE) == {"name": "chats"}
     assert "Project: proj-1 (the only one)." in result.stderr
-    assert "Rows             270" in result.stdout
-    assert "SHA-256          " + "d" * 64 in result.stdout
+    assert "Rows 270" in squeezed(result.stdout)
+    assert "SHA-256 " + "d" * 64 in squeezed(result.stdout)
 
 
 def test_storage_gets_the_file_whole_and_not_our_token(

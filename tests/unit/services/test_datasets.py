@@ -34,7 +34,7 @@ def test_a_version_waits_for_its_file(world: World, datasets: Datasets) -> None:
     upload = datasets.create(MEMBER, ORG, PROJECT, name="chats")
 
     assert upload.dataset.status is DatasetStatus.UPLOADING
-    assert upload.url == "memory://staging/datasets/org-1/data-1?seconds=3600"
+    assert upload.url == "memory://staging/datasets/org-1/data-101?seconds=3600"
 
 
 def test_completing_starts_the_validation(world: World, datasets: Datasets) -> None:

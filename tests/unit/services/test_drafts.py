@@ -162,7 +162,7 @@ def test_a_project_is_bound_to_storage(world: World) -> None:
     made = projects.create(MEMBER, ORG, name="support", storage_connection_id=S3)
 
     assert projects.show(MEMBER, ORG, made.id).storage_connection_id == S3
-    assert {each.id for each in projects.list(MEMBER, ORG)} == {"proj-1"}
+    assert {each.id for each in projects.list(MEMBER, ORG)} == {"proj-1", "proj-101"}
     with pytest.raises(Invalid) as caught:
         projects.create(MEMBER, ORG, name="support", storage_connection_id=AWS)
     assert caught.value.field == "storage_connection_id"

@@ -92,16 +92,12 @@ def test_rows_are_read_and_numbered_as_an_editor_does(tmp_path: Path) -> None:
         (b"\xff", "Line 2 of the dataset cannot be used: 'utf-8' codec"),
         (b"[]", "Line 2 of the dataset cannot be used: a row must be a JSON object"),
         (b"{}", "messages: Field required"),
-        (b'{"messages": [{"role": "user", "content": "hi"}]}', "messages: Tuple should have at least 2"),
+        (b'{"messages": []}', "messages: Tuple should have at least 1"),
         (
             b'{"messages": [{"role": "bot", "content": "hi"}, {"role": "assistant", "content": "yo"}]}',
             "messages.0.role",
         ),
         (b'{"messages": [{"role": "user"}, {"role": "assistant", "content": "yo"}]}', "messages.0.content"),
-        (
-            b'{"messages": [{"role": "assistant", "content": "yo"}, {"role": "user", "content": "hi"}]}',
-            "no assistant message answers another one",
-        ),
     ],
 )
 def test_a_faulty_line_is_named(line: bytes, said: str, tmp_path: Path) -> None:

@@ -137,8 +137,16 @@ def test_a_row_cut_before_its_answer_is_dropped_and_counted(tokenizer: Any) -> N
     assert (len(made.samples), made.dropped, made.tokens, made.learned) == (1, 1, 22, 1)
 
 
+def test_a_row_in_which_nobody_is_answered_is_dropped_and_counted(tokenizer: Any) -> None:
+    unanswered = chat(("assistant", "hello"), ("user", "hi"))
+
+    made = make_samples([unanswered, GREETING], tokenizer, max_tokens=100)
+
+    assert (len(made.samples), made.dropped) == (1, 1)
+
+
 def test_nothing_left_to_learn_is_a_fault_of_the_dataset(tokenizer: Any) -> None:
-    with pytest.raises(TrainerError, match="first 21 tokens") as caught:
+    with pytest.raises(TrainerError, match="its first 21 tokens") as caught:
         make_samples([GREETING], tokenizer, max_tokens=21)
 
     assert caught.value.code is TrainerExit.DATASET

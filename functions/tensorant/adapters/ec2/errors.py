@@ -59,6 +59,8 @@ CODES: dict[str, tuple[type[ProviderError], str]] = {
     "InternalFailure": (ProviderFault, "Nothing to do: it is tried again."),
     "ServiceUnavailable": (ProviderFault, "Nothing to do: it is tried again."),
     "Unavailable": (ProviderFault, "Nothing to do: it is tried again."),
+    # An ask with this token was put in other words before, and may have made a machine.
+    "IdempotentParameterMismatch": (ProviderFault, "Nothing to do: the machine is looked up by its token."),
     "InvalidAMIID.NotFound": (Configuration, "Check the AMI's id, region and sharing."),
     "InvalidAMIID.Malformed": (Configuration, "Check the AMI's id."),
     "InvalidAMIID.Unavailable": (Configuration, "The AMI was deregistered: choose another."),
