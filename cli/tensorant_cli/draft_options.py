@@ -10,9 +10,20 @@ LORA = "LoRA"
 TRAINING = "Training"
 
 BaseModel = Annotated[
-    str, typer.Option(metavar="REPOSITORY", help="Hub repository, as HuggingFaceTB/SmolLM2-135M-Instruct.")
+    str | None,
+    typer.Option(
+        metavar="REPOSITORY",
+        help="Hub repository, as HuggingFaceTB/SmolLM2-135M-Instruct; in local mode by default its own.",
+        show_default=False,
+    ),
 ]
-Revision = Annotated[str, typer.Option(help="The base model's exact revision: a commit, a tag or a branch.")]
+Revision = Annotated[
+    str | None,
+    typer.Option(
+        help="The base model's exact revision: a commit, a tag or a branch; by default main.",
+        show_default=False,
+    ),
+]
 InstanceTypes = Annotated[
     list[str],
     typer.Option(
@@ -22,8 +33,19 @@ InstanceTypes = Annotated[
         help="From `connections gpus`; repeat it for others to try when there is no capacity.",
     ),
 ]
-PriceLimit = Annotated[str, typer.Option(metavar="USD", help="Not launched above this, disk included.")]
-TimeLimit = Annotated[int, typer.Option(metavar="MINUTES", help="Downloads included.")]
+PriceLimit = Annotated[
+    str,
+    typer.Option(
+        "--price-limit-usd-per-hour",
+        "--price-limit",
+        metavar="USD",
+        help="Not launched above this, disk included.",
+    ),
+]
+TimeLimit = Annotated[
+    int,
+    typer.Option("--time-limit-minutes", "--time-limit", metavar="MINUTES", help="Downloads included."),
+]
 Name = Annotated[
     str | None, typer.Option(help="What people call it; by default the base model's.", show_default=False)
 ]

@@ -7,19 +7,22 @@ from typing import Any
 
 import typer
 
+from tensorant.contract import BaseModelRef
 from tensorant_cli import draft_options as option
+from tensorant_cli.errors import CliError
 from tensorant_cli.options import AsJson, OrganizationId, ProjectId
 from tensorant_cli.output import note, say, say_json
 from tensorant_cli.session import Session
 
 ALL_LINEAR = "all-linear"
+DEFAULT_REVISION = "main"
 
 
 def draft(
     context: typer.Context,
     *,
-    base_model: option.BaseModel,
-    revision: option.Revision = "main",
+    base_model: option.BaseModel = None,
+    revision: option.Revision = None,
     instance_types: option.InstanceTypes,
     price_limit_usd_per_hour: option.PriceLimit,
     time_limit_minutes: option.TimeLimit,
@@ -64,8 +67,7 @@ def draft(
         seed=seed,
     )
     asked = given(
-        name=name or base_model.rpartition("/")[2],
-        base_model={"repository": base_model, "revision": revision},
+        name=name,
         instance_types=instance_types,
         price_limit_usd_per_hour=price_limit_usd_per_hour,
         time_limit_minutes=time_limit_minutes,
@@ -75,16 +77,32 @@ def draft(
         training=training or None,
     )
     with Session.of(context) as session:
+        base = _base(session, base_model, revision)
         organization = session.organization_id(organization_id)
         project = session.project_id(organization, project_id)
-        places = {
+        chosen = {
+            "name": base.repository.rpartition("/")[2],
+            "base_model": base.model_dump(),
             "project_id": project,
             "connection_id": session.connection_id(
                 organization, connection_id, kind="aws", option="--connection-id"
             ),
             "dataset_version_id": session.dataset_version_id(organization, project, dataset_version_id),
         }
-        _save(session, organization, {**asked, **places}, as_json=as_json)
+        _save(session, organization, {**chosen, **asked}, as_json=as_json)
+
+
+def _base(session: Session, repository: str | None, revision: str | None) -> BaseModelRef:
+    """The one given, else local mode's own. Raises `CliError` where there is neither."""
+    if repository:
+        return BaseModelRef(repository=repository, revision=revision or DEFAULT_REVISION)
+    local = session.profile.base_model
+    if local is None or revision:
+        raise CliError(
+            "Not given: --base-model.", mend="Name the base model's hub repository: --base-model REPOSITORY."
+        )
+    note(f"Base model: {local.repository} at {local.revision} (local mode's).")
+    return local
 
 
 def given(**values: Any) -> dict[str, Any]:

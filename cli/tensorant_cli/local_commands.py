@@ -24,19 +24,19 @@ class DemoModel(StrEnum):
     TINY = "tiny"
 
 
+Model = Annotated[DemoModel, typer.Option(help="The base model to train.")]
+
+
 @app.command(epilog=examples("tensorant local up"))
-def up() -> None:
+def up(*, model: Model = DemoModel.SMOLLM2) -> None:
     """Start local mode and keep it running until Ctrl-C.
 
     Use it from another terminal, in the same directory.
     """
-    _end(_local("up").main())
+    _end(_local("up").main(model=model.value))
 
 
-def demo(
-    *,
-    model: Annotated[DemoModel, typer.Option(help="What to train.")] = DemoModel.SMOLLM2,
-) -> None:
+def demo(*, model: Model = DemoModel.SMOLLM2) -> None:
     """Train a real adapter on this computer, from nothing to a released machine."""
     _end(_local("demo").main(model=model.value))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -21,6 +22,9 @@ def login(
     context: typer.Context,
     *,
     username: Annotated[str, typer.Option(prompt="E-mail address", help="Your account's e-mail address.")],
+    url: Annotated[
+        str | None, typer.Option(metavar="URL", help="ApiUrl of the stack's outputs.", show_default=False)
+    ] = None,
     client_id: Annotated[
         str | None,
         typer.Option(metavar="ID", help="UserPoolClientId of the stack's outputs.", show_default=False),
@@ -39,10 +43,10 @@ def login(
 ) -> None:
     """Sign in to a deployment. The password is asked for, hidden; only tokens are stored.
 
-    The first time, give the API's address (tensorant --url URL login), the client id and the region; after
-    that they are known.
+    The first time, give the API's address, the client id and the region; after that they are known.
     """
     surroundings = surroundings_of(context)
+    surroundings = replace(surroundings, url=url or surroundings.url)
     name = surroundings.profile or surroundings.environ.get("TENSORANT_PROFILE") or DEFAULT
     known = profiles.read_config(surroundings).profiles.get(name)
     url = _url(surroundings, known)
@@ -67,7 +71,7 @@ def _url(surroundings: Surroundings, known: StoredProfile | None) -> str:
     if not url:
         raise CliError(
             "No deployment is named.",
-            mend="Give its address, ApiUrl of the stack's outputs: tensorant --url URL login.",
+            mend="Give its address, ApiUrl of the stack's outputs: tensorant login --url URL.",
         )
     return require_safe(url)
 

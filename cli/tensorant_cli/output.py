@@ -90,7 +90,8 @@ def show_error(error: CliError) -> None:
 
 
 def _show_problem(out: Console, problem: Problem) -> None:
-    where = f" ({printable(problem.field)})" if problem.field else ""
+    told = problem.field and problem.message.startswith(problem.field)
+    where = f" ({printable(problem.field)})" if problem.field and not told else ""
     line = Text.assemble(("Error", "bold red"), f"{where}: {printable(problem.message)}")
     out.print(line, soft_wrap=True)
     if problem.mend:

@@ -16,6 +16,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tensorant.contract import BaseModelRef
 from tensorant_cli.errors import CliError
 from tensorant_cli.http import on_loopback, require_safe
 from tensorant_cli.private_files import write_private
@@ -65,13 +66,14 @@ class LocalFile(Stored):
     """What local mode leaves for the command line.
 
     `connections` holds request bodies by kind, credentials of the embedded cloud included; options that
-    `connections create` is not given are taken from them.
+    `connections create` is not given are taken from them. `base_model` is the one that its machines have.
     """
 
     url: str
     tokens: LocalTokens
     organization: str | None = None
     connections: dict[str, dict[str, Any]] = Field({}, repr=False)
+    base_model: BaseModelRef | None = None
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ class Profile:
     """A platform admin's, where that is another person's than `token`."""
     sign_in: SignIn | None = None
     connections: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)
+    base_model: BaseModelRef | None = None
 
 
 def load(surroundings: Surroundings) -> Profile:
@@ -178,6 +181,7 @@ def _local(path: Path) -> Profile:
         fingerprint=hashlib.sha256(content).hexdigest()[:16],
         organization_id=body.organization,
         connections=body.connections,
+        base_model=body.base_model,
     )
 
 

@@ -27,7 +27,7 @@ app.command(
     "draft",
     epilog=examples(
         "tensorant runs draft --base-model HuggingFaceTB/SmolLM2-135M-Instruct --instance-type g6.xlarge "
-        "--price-limit-usd-per-hour 1.50 --time-limit-minutes 60",
+        "--price-limit 1.50 --time-limit 60",
         "tensorant runs draft … --trial --rank 8 --epochs 2 --learning-rate 1e-3",
     ),
 )(drafts.draft)

@@ -99,7 +99,7 @@ class Session:
     def connection_id(self, organization_id: str, given: str | None, *, kind: str, option: str) -> str:
         key = f"connection-{kind}"
         return self._used(organization_id, key, given) or _chosen(
-            f"{kind} connection",
+            f"{kind.upper()} connection",
             option,
             last=self.state.last(organization_id, key),
             all_ids=lambda: [
@@ -148,12 +148,13 @@ def _chosen(
     what: str, option: str, *, last: str | None, all_ids: Callable[[], Sequence[str]], make: str
 ) -> str:
     """The one used last, else the only one; it is said which. Raises `CliError` rather than guess."""
+    name = what[:1].upper() + what[1:]
     if last:
-        note(f"{what.capitalize()}: {last} (used last).")
+        note(f"{name}: {last} (used last).")
         return last
     ids = all_ids()
     if len(ids) == 1:
-        note(f"{what.capitalize()}: {ids[0]} (the only one).")
+        note(f"{name}: {ids[0]} (the only one).")
         return ids[0]
     if not ids:
         raise CliError(f"There is no {what} yet.", mend=f"Make one: {make}.")

@@ -10,7 +10,10 @@ nothing that could be taken for a model.
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -52,10 +55,30 @@ def build_smollm2(cache: Path) -> BaseModelRef:
     return _built(cache, SMOLLM2, _save_smollm2)
 
 
+BUILDERS: Final = {"smollm2": (SMOLLM2, build_smollm2), "tiny": (TINY, build_tiny)}
+
+
+def prepared(name: str, cache: Path) -> BaseModelRef:
+    """A model of `BUILDERS`, built if need be by a process of its own, which takes its gigabyte along."""
+    repository, build = BUILDERS[name]
+    if not _ref(cache, repository).exists():
+        environment = {**os.environ, "TQDM_DISABLE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+        command = [sys.executable, "-m", __name__, name, str(cache)]
+        subprocess.run(command, check=True, env=environment, stderr=subprocess.DEVNULL)
+    return build(cache)
+
+
+def _ref(cache: Path, repository: str) -> Path:
+    return _folder(cache, repository) / "refs" / _BRANCH
+
+
+def _folder(cache: Path, repository: str) -> Path:
+    return cache / f"models--{repository.replace('/', '--')}"
+
+
 def _built(cache: Path, repository: str, save: Callable[[Path], None]) -> BaseModelRef:
     """The hub's layout: `snapshots` by commit, and `refs`, written last, which names the branch's commit."""
-    folder = cache / f"models--{repository.replace('/', '--')}"
-    ref = folder / "refs" / _BRANCH
+    folder, ref = _folder(cache, repository), _ref(cache, repository)
     if not ref.exists():
         (folder / "snapshots").mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix="draft-", dir=folder))
@@ -154,3 +177,7 @@ def _write_whole(path: Path, text: str) -> None:
     draft = path.with_name(f"{path.name}.{text}")
     draft.write_text(text, encoding="utf-8")
     draft.replace(path)
+
+
+if __name__ == "__main__":
+    BUILDERS[sys.argv[1]][1](Path(sys.argv[2]))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 DATASET = PROJECT / "demo" / "dataset.jsonl"
 SAY_EVERY_SECONDS = 10
 PATIENCE_SECONDS = 900
+POLL_SECONDS = 2
 TRAINING: dict[str, dict[str, Any]] = {
     "smollm2": {"max_steps": 20, "learning_rate": 1e-3, "batch_size": 8, "max_tokens": 256},
     "tiny": {"max_steps": 20, "learning_rate": 1e-2, "batch_size": 8, "max_tokens": 1024},
@@ -161,7 +162,7 @@ class Demo:
             if status.phase == "training" and time.monotonic() - spoke_at > SAY_EVERY_SECONDS:
                 spoke_at = time.monotonic()
                 say(self._out, _progress(status))
-            time.sleep(1)
+            time.sleep(POLL_SECONDS)
         raise TimeoutError(f"The run {run_id} has not ended after {PATIENCE_SECONDS} s.")
 
     # -- what came of it ---------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from tensorant_local.aws.images import SeededAccount, seed_account
-from tensorant_local.base_models import build_smollm2, build_tiny, offline_environment
+from tensorant_local.base_models import offline_environment, prepared
 from tensorant_local.cloud import PROJECT, LocalCloud
 from tensorant_local.machines.host import SimulatedMachines
 from tensorant_local.machines.options import MachineOptions
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tensorant.contract import BaseModelRef
 
 ADMIN, OWNER = "admin@example.com", "owner@example.com"
-MODELS = {"smollm2": build_smollm2, "tiny": build_tiny}
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ class LocalDeployment:
 
     def model(self, name: str) -> BaseModelRef:
         """A base model that the simulated hosts find in their image, made on first use."""
-        return MODELS[name](self.models)
+        return prepared(name, self.models)
 
     def write_profile(self) -> None:
         """Let the command line find this deployment, for as long as it runs."""

@@ -11,15 +11,16 @@ from tensorant_local.deployment import LocalDeployment
 
 COMMANDS = """\
 tensorant organizations create Acme
-tensorant connections create aws --name gpus
-tensorant connections create s3 --name storage
+tensorant connections create aws
+tensorant connections create s3
 tensorant projects create explain-errors
 tensorant datasets upload demo/dataset.jsonl
-tensorant runs draft --name first --instance-type g6.xlarge --price-limit 1.50 --time-limit 30 --trial
-tensorant runs review last
-tensorant runs launch last
-tensorant runs watch last
-tensorant runs adapter last"""
+tensorant runs draft --base-model HuggingFaceTB/SmolLM2-135M-Instruct --instance-type g6.xlarge \\
+  --price-limit-usd-per-hour 1.50 --time-limit-minutes 30 --max-steps 12 --max-tokens 256 --learning-rate 1e-3
+tensorant runs review
+tensorant runs launch
+tensorant runs watch
+tensorant runs adapter"""
 
 
 def main(*, model: str = "smollm2", console: Console | None = None) -> None:

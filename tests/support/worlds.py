@@ -22,7 +22,7 @@ from tensorant.domain.connections import (
     S3Settings,
 )
 from tensorant.domain.identity import Actor, Member, Organization, Role
-from tensorant.domain.machines import Candidate, Goal, LaunchParameters, Machine, Observation, Seen
+from tensorant.domain.machines import Candidate, LaunchParameters, Machine, Observation, Seen
 from tensorant.domain.projects import DatasetStatus, DatasetVersion, Project
 from tensorant.domain.quotes import Quote
 from tensorant.domain.runs import Draft, Operation, Run
@@ -248,34 +248,37 @@ class World:
     # -- how far a run has come --------------------------------------------------------------------------
 
     def drafted(self, **draft_changes: Any) -> Run:
-        self.store.commit(run(draft_changes))
-        return self.store.run(RUN)
+        return self._stored(run(draft_changes))
 
     def launched(self, **draft_changes: Any) -> Run:
-        self.store.commit(self.drafted(**draft_changes).launched(MEMBER.subject, at=self.clock.now()))
-        return self.store.run(RUN)
+        return self._stored(run(draft_changes).launched(MEMBER.subject, at=self.clock.now()))
 
     def claimed(self, **draft_changes: Any) -> Run:
         """Its time limit of two hours has begun at noon."""
-        self.store.commit(self.launched(**draft_changes).claim(QUOTE, at=self.clock.now()))
-        return self.store.run(RUN)
+        return self._stored(self._claimed(**draft_changes))
 
     def asked(self, **machine_changes: Any) -> Machine:
         """With its first machine recorded; the provider knows nothing of it yet."""
-        self.store.commit(self.claimed().asking(1), machine(**machine_changes))
+        self.store.commit(self._claimed().asking(1), machine(**machine_changes))
         return self.store.machine(RUN, 1)
 
     def rented(self, state: Seen = Seen.RUNNING, **machine_changes: Any) -> Machine:
         """With its first machine at the provider, seen there in `state`."""
-        asked = self.asked(**machine_changes)
+        asked = machine(**machine_changes)
         instance_id = self.compute.ask(asked, user_data="").instance_id or ""
         self.compute.set(instance_id, state)
         self.compute.calls.clear()
-        seen = Observation(
-            state=state, instance_id=instance_id, started_at=self.compute.starts_at, account_id=None
-        )
-        self.store.commit(asked.observed(seen, at=self.clock.now()))
+        seen = Observation(state=state, instance_id=instance_id, started_at=self.compute.starts_at)
+        self.store.commit(self._claimed().asking(1), asked.observed(seen, at=self.clock.now()))
         return self.store.machine(RUN, 1)
+
+    def _claimed(self, **draft_changes: Any) -> Run:
+        now = self.clock.now()
+        return run(draft_changes).launched(MEMBER.subject, at=now).claim(QUOTE, at=now)
+
+    def _stored(self, drafted: Run) -> Run:
+        self.store.commit(drafted)
+        return self.store.run(drafted.id)
 
     def change_machine(self, attempt: int = 1, **changes: Any) -> Machine:
         """Somebody else writes the machine's record."""
@@ -299,10 +302,6 @@ class World:
     def told(self) -> list[str]:
         """The kinds of the run's facts, in order."""
         return [fact.kind for fact in self.store.timeline(RUN)]
-
-
-def goal_of(world: World) -> Goal:
-    return world.machine.goal
 
 
 def later(**period: float) -> datetime:

@@ -144,8 +144,8 @@ def _arguments(training: TrainingSpec, steps: int, micro_batch: int, scratch: Pa
         bf16=gpu,
         use_cpu=not gpu,
         dataloader_pin_memory=gpu,
-        gradient_checkpointing=gpu,
-        gradient_checkpointing_kwargs={"use_reentrant": False},
+        activation_checkpointing=gpu,
+        activation_checkpointing_kwargs={"use_reentrant": False},
         logging_steps=1,
         logging_nan_inf_filter=False,  # its default would show a NaN loss as 0.0
         save_strategy="no",

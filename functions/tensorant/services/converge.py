@@ -77,6 +77,8 @@ class Converger:
 
     def _converge(self, run_id: str, attempt: int) -> Machine:
         machine = self.store.machine(run_id, attempt)
+        if machine.closed:
+            return machine
         connection = self.store.connection(machine.organization_id, machine.connection_id)
         return converge(machine, compute=self.computes.open(connection), store=self.store, clock=self.clock)
 

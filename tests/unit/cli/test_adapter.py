@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tensorant.contract import Manifest, VerificationReport
+from tensorant.contract import VerificationReport
 from tensorant.verification import Expected, verify
-from tests.support.archives import adapter_archive, archive_digest, job_spec, manifest_of
+from tests.support.archives import adapter_archive, archive_digest, job_spec, lora_tensors
 from tests.support.command_line import (
     ORG,
     ScriptedApi,
@@ -77,7 +77,7 @@ def test_the_right_to_download_is_used_without_our_token_and_not_shown(
 
 
 def test_an_untrained_adapter_is_refused_and_not_kept(terminal: Terminal, api: ScriptedApi) -> None:
-    offer(api, adapter_archive(tensors=untrained()))
+    offer(api, adapter_archive(tensors=lora_tensors(b=0.0)))
 
     result = terminal.run("runs", "adapter", "run-1", "--output", str(terminal.directory / "mine"))
 
@@ -123,18 +123,3 @@ def test_without_an_adapter_the_api_says_why(terminal: Terminal, api: ScriptedAp
     assert result.exit_code == 1
     assert "Mend: Wait until the run has succeeded." in result.stderr
     assert not (terminal.directory / "adapter-run-1").exists()
-
-
-def untrained() -> dict[str, object]:
-    from tests.support.archives import lora_tensors
-
-    return dict(lora_tensors(b=0.0))
-
-
-def test_the_manifest_of_a_report_is_the_archive_s_own() -> None:
-    """What the tests above rely on."""
-    report = verdict(adapter_archive())
-
-    assert report.sound
-    assert report.manifest is not None
-    assert report.manifest.attempt == Manifest.model_validate(manifest_of(job_spec(), {})).attempt

@@ -189,7 +189,7 @@ def test_gpus_are_listed_by_price_the_unpriced_last(terminal: Terminal, api: Scr
     assert [line.split()[0] for line in lines[1:]] == ["g6.xlarge", "g5.xlarge", "g6e.xlarge"]
     assert "24 GiB" in lines[1]
     assert "$0.8048/h" in lines[1]
-    assert "Aws connection: conn-2 (the only one)." in result.stderr
+    assert "AWS connection: conn-2 (the only one)." in result.stderr
 
 
 def test_a_check_can_be_asked_for_again(terminal: Terminal, api: ScriptedApi) -> None:

@@ -30,7 +30,7 @@ def test_every_fault_of_a_request_is_told(terminal: Terminal, api: ScriptedApi) 
     result = terminal.run("runs", "list")
 
     assert "Error (instance_types[0]): " in result.stderr
-    assert "Error (name): name: Field required.\nMend: Add the field." in result.stderr
+    assert "Error: name: Field required.\nMend: Add the field." in result.stderr
 
 
 def test_a_gateway_that_refuses_the_token_says_how_to_sign_in(terminal: Terminal, api: ScriptedApi) -> None:

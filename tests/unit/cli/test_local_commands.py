@@ -20,8 +20,15 @@ def installed() -> Iterator[list[object]]:
     calls: list[object] = []
     before = {name: sys.modules.get(name) for name in ("tensorant_local.up", "tensorant_local.demo")}
     up, demo = ModuleType("tensorant_local.up"), ModuleType("tensorant_local.demo")
-    up.main = lambda: calls.append("up")  # type: ignore[attr-defined]
-    demo.main = lambda *, model: calls.append(model) or 3  # type: ignore[attr-defined]
+
+    def start(*, model: str) -> None:
+        calls.append(("up", model))
+
+    def show(*, model: str) -> int:
+        calls.append(("demo", model))
+        return 3
+
+    vars(up)["main"], vars(demo)["main"] = start, show
     sys.modules |= {"tensorant_local.up": up, "tensorant_local.demo": demo}
     yield calls
     for name, module in before.items():
@@ -35,7 +42,7 @@ def test_the_entries_of_local_mode_are_called(terminal: Terminal, installed: lis
     up = terminal.run("local", "up")
     demo = terminal.run("demo", "--model", "tiny")
 
-    assert installed == ["up", "tiny"]
+    assert installed == [("up", "smollm2"), ("demo", "tiny")]
     assert (up.exit_code, demo.exit_code) == (0, 3)
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.support.command_line import API, ORG, ScriptedApi, Terminal, listed, run
 
 POOL = "POST /"
-LOGIN = ("--url", API, "login", "--username", "ann@example.com")
+LOGIN = ("login", "--url", API, "--username", "ann@example.com")
 POOL_OPTIONS = ("--client-id", "client-1", "--region", "eu-west-1")
 PASSWORD = "correct horse battery"
 
@@ -26,7 +26,8 @@ def tokens(access: str = "access-1", **more: str) -> dict[str, Any]:
 
 def stored(terminal: Terminal) -> dict[str, Any]:
     path = terminal.directory / "home" / ".config" / "tensorant" / "config.json"
-    return json.loads(path.read_bytes())["profiles"]
+    profiles: dict[str, Any] = json.loads(path.read_bytes())["profiles"]
+    return profiles
 
 
 def test_a_password_becomes_a_stored_token(terminal: Terminal, api: ScriptedApi) -> None:
@@ -130,7 +131,7 @@ def test_when_renewing_is_over_signing_in_is_the_mend(terminal: Terminal, api: S
 @pytest.mark.parametrize(
     ("arguments", "missing"),
     [
-        (("login", "--username", "ann@example.com"), "tensorant --url URL login"),
+        (("login", "--username", "ann@example.com"), "tensorant login --url URL"),
         (LOGIN, "Give --client-id and --region"),
     ],
 )

@@ -28,6 +28,7 @@ from tests.support.command_line import (
     status,
     trainer_killed,
 )
+from tests.unit.cli.test_profiles import local_mode
 
 DRAFT = f"POST {ORG}/runs"
 SHOW = f"GET {ORG}/runs/run-1"
@@ -60,6 +61,38 @@ def test_a_draft_chooses_the_only_project_connection_and_dataset(
     assert (asked.project_id, asked.connection_id, asked.dataset_version_id) == ("proj-1", "conn-2", "data-1")
     assert asked.price_limit_usd_per_hour == Decimal("1.50")
     assert asked.lora == LoraSpec()
+
+
+def test_in_local_mode_its_own_base_model_is_taken(terminal: Terminal, api: ScriptedApi) -> None:
+    local_mode(
+        terminal.directory, organization="org-1", base_model={"repository": "example/tiny", "revision": "v0"}
+    )
+    terminal.environ.clear()
+    api.answer(DRAFT, run(launched_at=None), status=201)
+    places = ("--project", "proj-1", "--connection", "conn-2", "--dataset-version", "data-1")
+
+    result = terminal.run(
+        "runs", "draft", "--instance-type", "g6.xlarge", "--price-limit", "1", "--time-limit", "30", *places
+    )
+
+    assert result.exit_code == 0
+    assert "Base model: example/tiny at v0 (local mode's)." in result.stderr
+    asked = CreateRun.model_validate(api.sent(DRAFT))
+    assert (asked.name, asked.base_model.repository, asked.base_model.revision) == (
+        "tiny",
+        "example/tiny",
+        "v0",
+    )
+
+
+def test_elsewhere_a_base_model_must_be_named(terminal: Terminal, api: ScriptedApi) -> None:
+    result = terminal.run(
+        "runs", "draft", "--instance-type", "g6.xlarge", "--price-limit", "1", "--time-limit", "30"
+    )
+
+    assert result.exit_code == 1
+    assert "Not given: --base-model." in result.stderr
+    assert api.requests == []
 
 
 def test_every_option_of_a_draft_reaches_its_field(terminal: Terminal, api: ScriptedApi) -> None:
@@ -217,7 +250,7 @@ def test_a_negative_limit_is_the_api_s_to_refuse(terminal: Terminal, api: Script
     )
 
     assert result.exit_code == 1
-    assert "Error (price_limit_usd_per_hour): " in result.stderr
+    assert "Error: price_limit_usd_per_hour: Input should be greater than 0." in result.stderr
 
 
 def test_last_is_the_newest_run_where_none_was_used(terminal: Terminal, api: ScriptedApi) -> None:

@@ -82,14 +82,13 @@ def wanted(request: dict[str, Any]) -> dict[str, str]:
 
 
 def test_every_attribute_that_tells_prices_apart_is_asked_for() -> None:
-    client = PriceList([])
-    answering: Any = client
-    prices = Prices(answering, "eu-west-1")
+    one: Any = PriceList([])
+    other: Any = PriceList([])
 
-    prices.compute_per_hour("g6.xlarge")
-    prices.gp3_per_gib_month()
+    Prices(one, "eu-west-1").compute_per_hour("g6.xlarge")
+    Prices(other, "eu-west-1").gp3_per_gib_month()
 
-    compute, disk = client.requests
+    (compute,), (disk,) = one.requests, other.requests
     assert compute["ServiceCode"] == "AmazonEC2"
     assert wanted(compute) == {
         "regionCode": "eu-west-1",

@@ -1,0 +1,183 @@
+"""The real handlers on AWS in memory: one deployment a test module, one table a test."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from tensorant import bootstrap
+from tests.support.tables import create_table
+from tests.support.worlds import World
+
+EVENTS = Path(__file__).parents[2] / "fixtures" / "events"
+REGION = "us-east-1"
+TABLE = "tensorant"
+CONTEXT = SimpleNamespace(
+    function_name="tensorant-test",
+    memory_limit_in_mb=512,
+    invoked_function_arn="arn:aws:lambda:us-east-1:123456789012:function:tensorant-test",
+    aws_request_id="invocation-1",
+    get_remaining_time_in_millis=lambda: 29_000,
+)
+TRUST = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    ],
+}
+
+
+def fixture_of(name: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads((EVENTS / f"{name}.json").read_text())
+    return loaded
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    body: Any
+
+    @property
+    def error(self) -> dict[str, Any]:
+        error: dict[str, Any] = self.body["error"]
+        return error
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Calls a handler as API Gateway does."""
+
+    handler: Callable[[dict[str, Any], Any], dict[str, Any]]
+    template: dict[str, Any]
+    claims: dict[str, str] = field(default_factory=dict)
+
+    def as_(self, subject: str, **claims: str) -> Caller:
+        return Caller(self.handler, self.template, {"sub": subject, **claims})
+
+    def get(self, path: str, query: str = "") -> Answer:
+        return self.call("GET", path, query=query)
+
+    def post(self, path: str, body: Any = None, *, token: str | None = None) -> Answer:
+        return self.call("POST", path, body=body, token=token)
+
+    def call(
+        self, method: str, path: str, *, body: Any = None, query: str = "", token: str | None = None
+    ) -> Answer:
+        event = copy.deepcopy(self.template)
+        event["rawPath"] = event["requestContext"]["http"]["path"] = path
+        event["requestContext"]["http"]["method"] = method
+        event["rawQueryString"] = query
+        if query:
+            event["queryStringParameters"] = dict(pair.split("=") for pair in query.split("&"))
+        if body is not None:
+            event["body"] = body if isinstance(body, str) else json.dumps(body)
+        if token is not None:
+            event["headers"]["authorization"] = f"Bearer {token}"
+        if "authorizer" in event["requestContext"]:
+            event["requestContext"]["authorizer"]["jwt"]["claims"] |= self.claims
+        answer = self.handler(event, CONTEXT)
+        return Answer(answer["statusCode"], json.loads(answer["body"]))
+
+
+@pytest.fixture
+def people() -> Callable[[ModuleType], Caller]:
+    """A caller of one of the user API's functions, signed in as the member mia."""
+    return lambda module: Caller(module.handler, fixture_of("http_user"))
+
+
+@pytest.fixture
+def machines() -> Callable[[ModuleType], Caller]:
+    """A caller of the agent API."""
+    return lambda module: Caller(module.handler, fixture_of("http_machine"))
+
+
+# -- the deployment ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def deployment() -> Iterator[pytest.MonkeyPatch]:
+    """Everything but the table, and the environment that names it."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("AWS_ACCESS_KEY_ID", "testing")
+        environment.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+        environment.setenv("AWS_DEFAULT_REGION", REGION)
+        with mock_aws(config={"lambda": {"use_docker": False}}):
+            _forget()
+            for name, value in _deployed().items():
+                environment.setenv(name, value)
+            yield environment
+        _forget()
+
+
+@pytest.fixture
+def cloud(deployment: pytest.MonkeyPatch) -> Iterator[World]:
+    """A fresh table with the organization in it; `store` is the real one."""
+    _forget(keep=("client",))
+    client = bootstrap.client("dynamodb")
+    create_table(client, TABLE)
+    deployment.setenv("TABLE_NAME", TABLE)
+    real_store: Any = bootstrap.store()
+    yield World(store=real_store).settle()
+    client.delete_table(TableName=TABLE)  # moto copies every table in every transaction
+
+
+def _forget(keep: tuple[str, ...] = ()) -> None:
+    """What the composition root has built belongs to one environment."""
+    for name, built in vars(bootstrap).items():
+        if name not in keep and hasattr(built, "cache_clear"):
+            built.cache_clear()
+
+
+def _deployed() -> dict[str, str]:
+    def client(service: str) -> Any:
+        return boto3.client(service)  # type: ignore[call-overload]
+
+    client("s3").create_bucket(Bucket="staging")
+    client("logs").create_log_group(logGroupName="run-logs")
+    role = client("iam").create_role(RoleName="role", AssumeRolePolicyDocument=json.dumps(TRUST))["Role"][
+        "Arn"
+    ]
+    key = client("secretsmanager").create_secret(Name="deployment-key", SecretString="k" * 64)["ARN"]
+    machine = client("stepfunctions").create_state_machine(
+        name="training-run",
+        definition=json.dumps({"StartAt": "End", "States": {"End": {"Type": "Succeed"}}}),
+        roleArn=role,
+    )["stateMachineArn"]
+    return {
+        "DEPLOYMENT_ID": "dep-1",
+        "ADMIN_GROUP": "platform-admins",
+        "STATE_MACHINE_ARN": machine,
+        "STAGING_BUCKET": "staging",
+        "RUN_LOG_GROUP": "run-logs",
+        "SECRET_PREFIX": "tensorant/dep-1/connections",
+        "DEPLOYMENT_KEY_ARN": key,
+        "CONNECTION_CHECK_ARN": _function(client("lambda"), "connection-check", role),
+        "DATASET_WORKER_ARN": _function(client("lambda"), "dataset-worker", role),
+        "AGENT_URL": "https://api.example",
+        "TRAINER_IMAGE": "registry.example/trainer@sha256:abc",
+    }
+
+
+def _function(client: Any, name: str, role: str) -> str:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as writer:
+        writer.writestr("index.py", "def handler(event, context): ...\n")
+    answer = client.create_function(
+        FunctionName=name,
+        Runtime="python3.13",
+        Role=role,
+        Handler="index.handler",
+        Code={"ZipFile": archive.getvalue()},
+    )
+    return str(answer["FunctionArn"])

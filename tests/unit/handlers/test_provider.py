@@ -1,0 +1,71 @@
+"""The provider function: reviews and adapters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tensorant import bootstrap
+from tensorant.contract import VerificationReport
+from tensorant.domain.connections import ConnectionStatus
+from tensorant.domain.runs import Adapter, Outcome
+from tensorant.handlers import provider
+from tests.support.worlds import ORG, RUN, S3, World, aws_connection, run
+from tests.unit.handlers.conftest import Caller
+
+BASE = f"/v1/organizations/{ORG}/runs/{RUN}"
+ADAPTER = Adapter(key="runs/run-1/attempt-1/adapter.zip", etag='"e"', report=VerificationReport(sound=True))
+
+
+@pytest.fixture
+def member(cloud: World, people: Callable[..., Caller]) -> Caller:
+    return people(provider)
+
+
+@pytest.mark.parametrize("route", ["review", "adapter"])
+def test_a_foreign_run_is_not_found(cloud: World, member: Caller, route: str) -> None:
+    cloud.store.commit(run())
+
+    assert member.as_("sam").get(f"{BASE}/{route}").status == 404
+    assert member.get(f"/v1/organizations/org-2/runs/{RUN}/{route}").status == 404
+
+
+def test_a_review_needs_a_connection_that_is_ready(cloud: World, member: Caller) -> None:
+    cloud.store.commit(run(), aws_connection(status=ConnectionStatus.FAILED, version=1))
+
+    answer = member.get(f"{BASE}/review")
+
+    assert (answer.status, answer.error["code"]) == (409, "connection_not_ready")
+
+
+def test_a_review_needs_credentials(cloud: World, member: Caller) -> None:
+    cloud.store.commit(run())
+
+    answer = member.get(f"{BASE}/review")
+
+    assert (answer.status, answer.error["code"]) == (409, "credentials_missing")
+    assert answer.error["mend"]
+
+
+def test_an_adapter_is_downloaded_from_the_organizations_own_bucket(cloud: World, member: Caller) -> None:
+    cloud.store.commit(run(outcome=Outcome.SUCCEEDED, adapter=ADAPTER))
+    bootstrap.secrets().write(S3, {"access_key_id": "AKIA", "secret_access_key": "secret"})
+
+    answer = member.get(f"{BASE}/adapter")
+
+    assert answer.status == 200
+    assert answer.body["key"] == ADAPTER.key
+    assert answer.body["report"]["sound"] is True
+    url = answer.body["download_url"]
+    assert url.startswith("https://adapters.s3.")
+    assert "/team/runs/run-1/attempt-1/adapter.zip?" in url
+    assert f"X-Amz-Expires={answer.body['expires_in_seconds']}" in url
+
+
+def test_without_an_adapter_there_is_nothing_to_download(cloud: World, member: Caller) -> None:
+    cloud.store.commit(run())
+
+    answer = member.get(f"{BASE}/adapter")
+
+    assert (answer.status, answer.error["code"]) == (409, "no_adapter")
