@@ -93,8 +93,8 @@ class Functions(Construct):
         around = self._around
         return self._function(
             API,
-            around.staging.may("s3:GetObject", "s3:PutObject"),
-            around.run_logs.may("logs:FilterLogEvents", "logs:GetLogEvents"),
+            around.staging.may("s3:PutObject"),
+            around.run_logs.may("logs:GetLogEvents"),
             _invoke(self.dataset_worker),
             settings={
                 "STAGING_BUCKET": around.staging.name,
@@ -109,7 +109,7 @@ class Functions(Construct):
         return self._function(
             CONNECTIONS,
             self._secrets.may(
-                "secretsmanager:CreateSecret", "secretsmanager:PutSecretValue", "secretsmanager:TagResource"
+                "secretsmanager:CreateSecret", "secretsmanager:PutSecretValue"
             ),
             _invoke(self.connection_check),
             settings={

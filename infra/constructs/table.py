@@ -15,7 +15,6 @@ ACTIONS = (
     "dynamodb:Query",
     "dynamodb:PutItem",
     "dynamodb:UpdateItem",
-    "dynamodb:ConditionCheckItem",
 )
 """What functions do with the table. Transactions need no action of their own; nothing scans, nothing deletes."""
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from aws_cdk import ArnFormat, RemovalPolicy, Stack
+from aws_cdk import RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_stepfunctions as sfn
@@ -66,19 +66,9 @@ class Workflow(Construct):
         return self._machine.state_machine_arn
 
     def allow_start(self, function: lambda_.Function) -> None:
-        """Let `function` start executions and read what became of them."""
+        """Let `function` start executions."""
         function.add_environment("STATE_MACHINE_ARN", self.arn)
-        executions = Stack.of(self).format_arn(
-            service="states",
-            resource="execution",
-            resource_name=f"{self._machine.state_machine_name}:*",
-            arn_format=ArnFormat.COLON_RESOURCE_NAME,
-        )
-        self._allow(
-            function,
-            Right(("states:StartExecution",), self.arn),
-            Right(("states:DescribeExecution",), executions, "An execution is named when it is started."),
-        )
+        self._allow(function, Right(("states:StartExecution",), self.arn))
 
     def allow_signal(self, function: lambda_.Function, *, heartbeat: bool = False) -> None:
         """Let `function` wake a waiting execution and, if asked, extend its wait."""

@@ -14,8 +14,8 @@ from rich.table import Table
 
 from tensorant_cli.adapters import FetchedAdapter, fetch_adapter
 from tensorant_cli.client import ApiClient
+from tensorant_cli.connections import wait_for_check
 from tensorant_cli.datasets import upload_dataset
-from tensorant_cli.waiting import wait_until
 from tensorant_local.cloud import PROJECT
 from tensorant_local.deployment import LocalDeployment
 
@@ -125,14 +125,7 @@ class Demo:
         body = {"kind": kind, "name": name, **self._deployment.connection_bodies[kind]}
         connection = self._client.create_connection(self._organization, body)
         say(self._out, f"Connection {name} ({kind}): checking")
-        connection = wait_until(
-            lambda: self._client.connection(self._organization, connection.id),
-            lambda found: found.status != "checking",
-            what="The check",
-            seconds=PATIENCE_SECONDS,
-            sleep=time.sleep,
-            again="tensorant connections list",
-        )
+        connection = wait_for_check(self._client, self._organization, connection.id, sleep=time.sleep)
         for item in connection.checks:
             self._out.print(f"            {item.verdict:8} {item.name}: {item.seen}", soft_wrap=True)
         return connection

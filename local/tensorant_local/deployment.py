@@ -105,13 +105,14 @@ class LocalDeployment:
         """A base model that the simulated hosts find in their image, made on first use."""
         return prepared(name, self.models)
 
-    def write_profile(self) -> None:
+    def write_profile(self, base: BaseModelRef | None = None) -> None:
         """Let the command line find this deployment, for as long as it runs."""
         content = {
             "url": self.api_url,
             "tokens": {"admin": self.admin.token, "owner": self.owner.token},
             "organization": None,
             "connections": self.connection_bodies,
+            "base_model": base.model_dump() if base else None,
         }
         with os.fdopen(os.open(self.profile, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             json.dump(content, file, indent=2)

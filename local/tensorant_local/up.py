@@ -32,7 +32,7 @@ def main(*, model: str = "smollm2", console: Console | None = None) -> None:
     console.print("Starting a deployment on this machine. Prices, GPUs and the AWS account are simulated.")
     with LocalDeployment() as deployment:
         base = deployment.model(model)
-        deployment.write_profile()
+        deployment.write_profile(base)
         seconds = deployment.cloud.startup_seconds["total"]
         console.print(
             f"[bold]{deployment.api_url}[/bold] is up after {seconds:.1f} s. Base model: {base.repository}"

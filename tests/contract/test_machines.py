@@ -140,7 +140,7 @@ def test_the_trainer_finds_a_session_that_root_alone_can_read(finished: Room) ->
 def test_the_host_ships_its_own_lines_and_no_token(finished: Room) -> None:
     said = "\n".join(finished.agent.log)
 
-    assert "GPU NVIDIA A10G, driver 580.126.09" in said
+    assert "GPU NVIDIA L4, driver 580.126.09" in said
     assert f"Pulling {IMAGE}" in said
     assert "one-time" not in said + finished.console
     assert TOKEN not in said + finished.console

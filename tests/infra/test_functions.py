@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from tests.infra.template import Rights, Template
 
 SECRETS = "arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:tensorant/tensorant/connections/*"
-EXECUTIONS = (
-    "arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:<WorkflowTrainingRun.Name>:*"
-)
 MACHINE = "<WorkflowTrainingRun>"
 RUN_LOGS = "<RunLogsGroup.Arn>"
 KEY = "<DeploymentKeySecret>"
@@ -24,7 +21,6 @@ TABLE: Rights = {
     ("dynamodb:Query", "<Table.Arn>"),
     ("dynamodb:PutItem", "<Table.Arn>"),
     ("dynamodb:UpdateItem", "<Table.Arn>"),
-    ("dynamodb:ConditionCheckItem", "<Table.Arn>"),
     ("dynamodb:Query", "<Table.Arn>/index/gsi1"),
 }
 READ_SECRETS = ("secretsmanager:GetSecretValue", SECRETS)
@@ -33,17 +29,13 @@ READ_KEY = ("secretsmanager:GetSecretValue", KEY)
 RIGHTS: dict[str, Rights] = {
     "api": {
         ("states:StartExecution", MACHINE),
-        ("states:DescribeExecution", EXECUTIONS),
         ("s3:PutObject", "<StagingBucket.Arn>/*"),
-        ("s3:GetObject", "<StagingBucket.Arn>/*"),
         ("lambda:InvokeFunction", "<FunctionsDatasetWorker.Arn>"),
         ("logs:GetLogEvents", RUN_LOGS),
-        ("logs:FilterLogEvents", RUN_LOGS),
     },
     "connections": {
         ("secretsmanager:CreateSecret", SECRETS),
         ("secretsmanager:PutSecretValue", SECRETS),
-        ("secretsmanager:TagResource", SECRETS),
         ("lambda:InvokeFunction", "<FunctionsConnectionCheck.Arn>"),
     },
     "connection_check": {READ_SECRETS, ("sqs:SendMessage", "<FailedWorkQueue.Arn>")},

@@ -17,7 +17,7 @@ class MachineOptions:
     """A healthy single-GPU machine by default; every other value is a fault or a convenience."""
 
     architecture: str = "x86_64"
-    gpu_name: str | None = "NVIDIA A10G"
+    gpu_name: str | None = "NVIDIA L4"
     """None: the driver sees no GPU."""
     driver_version: str | None = "580.126.09"
     """None: `nvidia-smi` can't reach a driver. The default is the one of the DLAMI of 2026-01-30."""
