@@ -6,14 +6,22 @@ from typing import TYPE_CHECKING
 
 import aws_cdk as cdk
 
+from infra.constructs.alarms import Alarms
 from infra.constructs.api import HttpFront
-from infra.constructs.events import Ec2StateChanges
+from infra.constructs.events import (
+    SWEEP_PERIOD,
+    BadEnds,
+    Ec2StateChanges,
+    EventBus,
+    FactStream,
+    SweepSchedule,
+)
 from infra.constructs.functions import Functions, Surroundings
 from infra.constructs.identity import UserPool
 from infra.constructs.storage import DeploymentKey, RunLogs, StagingBucket
 from infra.constructs.table import Table
 from infra.constructs.workers import FailedWork
-from infra.constructs.workflow import Workflow
+from infra.constructs.workflow import DESCRIBE, EXTEND, START, WAKE, Workflow
 from infra.deployment import PLACEHOLDER_IMAGE
 
 if TYPE_CHECKING:
@@ -37,12 +45,19 @@ class TensorantStack(cdk.Stack):
         self._deployment = deployment
         self._remind()
         self._table = Table(self, "Table", ephemeral=deployment.ephemeral)
+        self._events = EventBus(self, "Events", deployment_id=deployment.id)
         self._front = HttpFront(self, "Http", issuer=self._issuer())
         self._functions = Functions(self, "Functions", around=self._surroundings())
         self._workflow = Workflow(self, "Workflow", deployment_id=deployment.id, tasks=self._functions.tasks)
         self._route()
+        self._allow()
         self._join()
-        self._tell(ApiUrl=self._front.url, StateMachineArn=self._workflow.arn, TableName=self._table.name)
+        self._tell(
+            ApiUrl=self._front.url,
+            EventBusName=self._events.name,
+            StateMachineArn=self._workflow.arn,
+            TableName=self._table.name,
+        )
 
     def _issuer(self) -> TokenIssuer:
         if self._deployment.issuer:
@@ -59,6 +74,7 @@ class TensorantStack(cdk.Stack):
             staging=StagingBucket(self, "Staging"),
             run_logs=RunLogs(self, "RunLogs", ephemeral=ephemeral),
             deployment_key=DeploymentKey(self, "DeploymentKey", ephemeral=ephemeral),
+            events=self._events,
             agent_url=self._front.url,
         )
 
@@ -77,16 +93,30 @@ class TensorantStack(cdk.Stack):
         )
         self._front.serve_machines(functions.agent, "POST /agent/v1/{proxy+}")
 
+    def _allow(self) -> None:
+        functions, workflow = self._functions, self._workflow
+        workflow.allow(functions.api, START, WAKE)
+        workflow.allow(functions.agent, WAKE, EXTEND)
+        workflow.allow(functions.await_signal, WAKE)
+        workflow.allow(functions.ec2_events, WAKE)
+        workflow.allow(functions.sweep, START, WAKE, DESCRIBE)
+
     def _join(self) -> None:
-        functions = self._functions
-        self._workflow.allow_start(functions.api)
-        self._workflow.allow_signal(functions.agent, heartbeat=True)
-        self._workflow.allow_signal(functions.await_signal)
-        self._workflow.allow_signal(functions.ec2_events)
-        Ec2StateChanges(self, "Ec2StateChanges", target=functions.ec2_events)
-        failed = FailedWork(self, "FailedWork")
-        failed.keep(functions.connection_check)
-        failed.keep(functions.dataset_worker)
+        functions, failed = self._functions, FailedWork(self, "FailedWork")
+        for worker in (functions.connection_check, functions.dataset_worker, functions.execution_ended):
+            failed.keep(worker)
+        failed.keep(functions.sweep, retries=0, maximum_age=SWEEP_PERIOD)
+        Ec2StateChanges(self, "Ec2StateChanges", target=functions.ec2_events, failed=failed)
+        BadEnds(
+            self,
+            "BadEnds",
+            state_machine_arn=self._workflow.arn,
+            target=functions.execution_ended,
+            failed=failed,
+        )
+        SweepSchedule(self, "SweepSchedule", target=functions.sweep, failed=failed)
+        FactStream(self, "FactStream", table=self._table, target=functions.publish_facts, failed=failed)
+        Alarms(self, "Alarms", deployment_id=self._deployment.id, workflow=self._workflow, failed=failed)
 
     def _remind(self) -> None:
         if self._deployment.trainer_image == PLACEHOLDER_IMAGE:

@@ -142,6 +142,19 @@ class ApiClient:
         """From here on it costs money. Safe to repeat: a run is launched once."""
         return self._post(_path(organization_id, "runs", run_id, "launch"), Run)
 
+    def cancel(self, organization_id: str, run_id: str, *, keep_output: bool | None) -> Run:
+        """`keep_output` must be said where there may be output."""
+        body = {"keep_output": keep_output}
+        return self._post(_path(organization_id, "runs", run_id, "cancel"), Run, body)
+
+    def discard(self, organization_id: str, run_id: str) -> Run:
+        """Give up what the run has left on its machine's disk, and release the machine."""
+        return self._post(_path(organization_id, "runs", run_id, "discard"), Run)
+
+    def release(self, organization_id: str, run_id: str) -> Run:
+        """Ask again for a release that is pending."""
+        return self._post(_path(organization_id, "runs", run_id, "release"), Run)
+
     def events(self, organization_id: str, run_id: str) -> list[Fact]:
         return self._get(_path(organization_id, "runs", run_id, "events"), Listed[Fact]).items
 

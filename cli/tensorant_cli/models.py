@@ -120,6 +120,13 @@ class Quote(View):
     excluded: list[str] = []
 
 
+class Failure(View):
+    failure_class: str
+    code: str
+    message: str
+    mend: str = ""
+
+
 class Machine(View):
     attempt: int
     state: str
@@ -133,13 +140,7 @@ class Machine(View):
     confirmed_stopped_at: datetime | None = None
     confirmed_gone_at: datetime | None = None
     reason: str = ""
-
-
-class Failure(View):
-    failure_class: str
-    code: str
-    message: str
-    mend: str = ""
+    trouble: Failure | None = None
 
 
 class Run(View):
@@ -157,6 +158,7 @@ class Run(View):
     launched_at: datetime | None = None
     deadline_at: datetime | None = None
     ended_at: datetime | None = None
+    cancelled_at: datetime | None = None
     outcome: str | None = None
     failure: Failure | None = None
 

@@ -121,6 +121,8 @@ def _machine(machine: Machine | None) -> tuple[str, str]:
             )
         case "never_existed":
             when = "nothing was started"
+        case _ if machine.trouble is not None:
+            when = f"{machine.trouble.message} {machine.trouble.mend}"
         case _:
             when = f"the provider says {words(machine.seen)}"
     return words(machine.state), f"{what}: {when}"

@@ -124,6 +124,64 @@ def watch_command(
         _watch(session, organization, session.run_id(organization, run))
 
 
+@app.command(epilog=examples("tensorant runs cancel --discard", "tensorant runs cancel --keep-output"))
+def cancel(
+    context: typer.Context,
+    run: RunId = LAST,
+    *,
+    organization_id: OrganizationId = None,
+    keep_output: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep-output/--discard",
+            help="Keep the machine's disk for recovery, or nothing. To be said once training has begun.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Cancel a run at any moment, a launch in flight included."""
+    with Session.of(context) as session:
+        organization = session.organization_id(organization_id)
+        run_id = session.run_id(organization, run)
+        cancelled = session.client.cancel(organization, run_id, keep_output=keep_output)
+        if as_json:
+            say_json(cancelled)
+            return
+        kept = cancelled.outcome == "needs_recovery"
+        say(
+            f"Cancelled {run_id}; {'its disk is kept' if kept else 'nothing is kept'}. Watch its machine: runs watch."
+        )
+
+
+@app.command()
+def discard(
+    context: typer.Context,
+    run: RunId = LAST,
+    *,
+    organization_id: OrganizationId = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+) -> None:
+    """Give up what a run has left on its machine's disk, and release the machine."""
+    with Session.of(context) as session:
+        organization = session.organization_id(organization_id)
+        run_id = session.run_id(organization, run)
+        if not yes:
+            typer.confirm(f"Discard the output of {run_id} for good?", abort=True)
+        session.client.discard(organization, run_id)
+        say(f"Discarded; the machine of {run_id} is being released.")
+
+
+@app.command()
+def release(context: typer.Context, run: RunId = LAST, *, organization_id: OrganizationId = None) -> None:
+    """Retry GPU release: ask again for a release that is pending."""
+    with Session.of(context) as session:
+        organization = session.organization_id(organization_id)
+        run_id = session.run_id(organization, run)
+        session.client.release(organization, run_id)
+        say(f"The release of {run_id} is asked for again.")
+
+
 @app.command()
 def events(
     context: typer.Context,

@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING, Any
 from tensorant.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tensorant.domain.timeline import Fact
     from tensorant.domain.tokens import TokenMint
     from tensorant.ports import (
+        Bus,
         Clock,
         Computes,
         Ids,
@@ -27,16 +31,19 @@ if TYPE_CHECKING:
     )
     from tensorant.services.agent import Agents
     from tensorant.services.asking import Asker
+    from tensorant.services.cancel import Cancellations
     from tensorant.services.connections import ConnectionChecker, ConnectionReader, SavedConnections
     from tensorant.services.converge import Converger
     from tensorant.services.datasets import Datasets, DatasetValidator
     from tensorant.services.drafts import Drafts, Reviews
+    from tensorant.services.execution_ended import ExecutionEnds
     from tensorant.services.launch import Launches, Validator
     from tensorant.services.observe import Observer
     from tensorant.services.organizations import Organizations
     from tensorant.services.projects import Projects
     from tensorant.services.provider_events import ProviderEvents
     from tensorant.services.runs import Adapters, RunReader
+    from tensorant.services.sweep import Sweep
     from tensorant.services.verify import AdapterVerifier
 
 
@@ -122,6 +129,20 @@ def staging() -> Staging:
     from tensorant.adapters.s3 import StagingBucket
 
     return StagingBucket(client("s3"), settings().staging_bucket)
+
+
+@cache
+def bus() -> Bus:
+    from tensorant.adapters.event_bridge import EventBridge
+
+    return EventBridge(client("events"), settings().event_bus)
+
+
+def new_facts(records: Sequence[Mapping[str, Any]]) -> list[Fact]:
+    """What a batch of the table's stream tells of runs."""
+    from tensorant.adapters.dynamodb import stream
+
+    return stream.new_facts(records)
 
 
 @cache
@@ -244,8 +265,10 @@ def validator() -> Validator:
 @cache
 def asker() -> Asker:
     from tensorant.services.asking import Asker
+    from tensorant.services.candidates import Choices
 
-    return Asker(store(), computes(), token_mint(), clock(), settings().agent_url, settings().deployment_id)
+    choices = Choices(clock(), settings().agent_url, settings().deployment_id)
+    return Asker(store(), computes(), token_mint(), clock(), choices)
 
 
 @cache
@@ -273,4 +296,25 @@ def converger() -> Converger:
 def provider_events() -> ProviderEvents:
     from tensorant.services.provider_events import ProviderEvents
 
-    return ProviderEvents(store(), workflow())
+    return ProviderEvents(store(), workflow(), computes(), clock())
+
+
+@cache
+def cancellations() -> Cancellations:
+    from tensorant.services.cancel import Cancellations
+
+    return Cancellations(store(), workflow(), clock())
+
+
+@cache
+def execution_ends() -> ExecutionEnds:
+    from tensorant.services.execution_ended import ExecutionEnds
+
+    return ExecutionEnds(store(), computes(), clock())
+
+
+@cache
+def sweep() -> Sweep:
+    from tensorant.services.sweep import Sweep
+
+    return Sweep(store(), computes(), workflow(), clock(), settings().deployment_id)

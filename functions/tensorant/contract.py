@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 SCHEMA_VERSION: Final = 1
 
@@ -22,6 +23,7 @@ MANIFEST_MEMBER = "manifest.json"
 MANIFEST_OBJECT = "adapter.manifest.json"
 """The manifest's name beside the archive, written last: its presence says that the archive is whole."""
 
+ModuleName = Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*$", max_length=200)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -37,8 +39,8 @@ class Wire(BaseModel):
 class BaseModelRef(Wire):
     """A base model by its hub repository and the exact revision (a commit, a tag or a branch)."""
 
-    repository: str
-    revision: str
+    repository: str = Field(pattern=r"^[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?$", max_length=200)
+    revision: str = Field(pattern=r"^\w[\w./-]*$", max_length=200)
 
 
 class LoraSpec(Wire):
@@ -47,17 +49,28 @@ class LoraSpec(Wire):
     rank: int = Field(16, ge=1, le=256)
     alpha: int = Field(32, ge=1, le=1024)
     dropout: float = Field(0.0, ge=0.0, lt=1.0)
-    target_modules: str | tuple[str, ...] = "all-linear"
+    target_modules: str | tuple[ModuleName, ...] = "all-linear"
+    """`all-linear`, names, or a regular expression over full names."""
     use_rslora: bool = False
     use_dora: bool = False
+
+    @field_validator("target_modules")
+    @classmethod
+    def _is_a_pattern(cls, value: str | tuple[str, ...]) -> str | tuple[str, ...]:
+        if isinstance(value, str):
+            try:
+                re.compile(value)
+            except re.error as error:
+                raise ValueError(f"not a regular expression: {error}") from error
+        return value
 
 
 class TrainingSpec(Wire):
     """The hyperparameters that a user may set; the rest are the trainer's defaults."""
 
-    epochs: float = Field(1.0, gt=0, le=100)
+    epochs: float = Field(1.0, ge=0.01, le=100)
     max_steps: int | None = Field(None, ge=2, le=1_000_000)
-    learning_rate: float = Field(2e-4, gt=0, le=1)
+    learning_rate: float = Field(2e-4, ge=1e-8, le=1)
     batch_size: int = Field(8, ge=1, le=512)
     max_tokens: int = Field(2048, ge=16, le=131_072)
     warmup_ratio: float = Field(0.03, ge=0, lt=0.5)
@@ -238,7 +251,7 @@ class Heartbeat(Wire):
 
 
 class HeartbeatReply(Wire):
-    """`stop` asks the trainer to checkpoint and end: its attempt is no longer wanted."""
+    """`stop` asks the trainer to end: its attempt is no longer wanted."""
 
     stop: bool = False
 

@@ -1,4 +1,4 @@
-"""What the services need of the world, as Protocols; `adapters` implements them, tests fake them.
+"""What the services need of the world, as Protocols; `adapters` implements them.
 
 All errors are those of `domain.errors`. Times are aware datetimes in UTC.
 """
@@ -65,6 +65,18 @@ class Store(Protocol):
         """In the order of their attempts."""
         ...
 
+    def open_machines(self) -> Sequence[Machine]:
+        """All machines of all organizations that are not closed. A listing: it may lag a little."""
+        ...
+
+    def compute_connections(self) -> Sequence[Connection]:
+        """All connections of all organizations that machines are made with. A listing: it may lag."""
+        ...
+
+    def runs_under_way(self) -> Sequence[Run]:
+        """All runs that were launched and have no outcome. A listing: it may lag a little."""
+        ...
+
     def machine_by_instance(self, account_id: str, region: str, instance_id: str) -> Machine | None: ...
     def timeline(self, run_id: str) -> Sequence[Fact]:
         """In the order in which the facts were stored."""
@@ -92,6 +104,14 @@ class Store(Protocol):
     def waiter(self, run_id: str) -> str | None: ...
 
 
+class Bus(Protocol):
+    """The deployment's event bus, where administrators add targets."""
+
+    def publish(self, facts: Sequence[Fact]) -> None:
+        """Publish facts of runs. Raises `ProviderFault` if any was not taken; the caller repeats them all."""
+        ...
+
+
 class Secrets(Protocol):
     """Credentials of connections, as JSON objects."""
 
@@ -102,6 +122,10 @@ class Secrets(Protocol):
 class Workflow(Protocol):
     def start(self, run: Run) -> None:
         """Start the run's recorded execution; one that exists already is the same."""
+        ...
+
+    def runs(self, run: Run) -> bool | None:
+        """Whether the run's recorded execution is running; None if it was never started."""
         ...
 
     def wake(self, task_token: str) -> None:
@@ -199,6 +223,16 @@ class CurrentPrice:
     disk_usd_per_gib_month: Decimal | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A machine as a listing shows it. `run_id` and `attempt` are what its tags say."""
+
+    observation: Observation
+    client_token: str | None
+    run_id: str | None
+    attempt: int | None
+
+
 class Compute(Protocol):
     """One connection to a provider of machines. Never starts one except in `ask`."""
 
@@ -216,6 +250,13 @@ class Compute(Protocol):
         ...
 
     def make(self, call: Call, machine: Machine) -> None: ...
+    def listed(self, deployment_id: str) -> Sequence[Listed]:
+        """Every machine tagged for the deployment that is not gone, read page by page."""
+        ...
+
+    def stop(self, instance_id: str) -> None:
+        """Stop a machine that no record knows; its disk is kept."""
+        ...
 
 
 class Computes(Protocol):

@@ -53,6 +53,11 @@ class Settings:
         return self._require("STAGING_BUCKET")
 
     @property
+    def event_bus(self) -> str:
+        """Name of the bus that facts of runs are published to."""
+        return self._require("EVENT_BUS")
+
+    @property
     def run_log_group(self) -> str:
         return self._require("RUN_LOG_GROUP")
 

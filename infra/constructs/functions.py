@@ -11,6 +11,7 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra import packaging
+from infra.constructs.events import EventBus
 from infra.constructs.exceptions import accept
 from infra.constructs.rights import Right, give
 from infra.constructs.storage import ConnectionSecrets, DeploymentKey, RunLogs, StagingBucket
@@ -41,6 +42,12 @@ OBSERVE_MACHINE = Shape("ObserveMachine", "observe_machine")
 VERIFY_ADAPTER = Shape("VerifyAdapter", "verify_adapter", timeout_seconds=900, memory_mib=1769)
 CONVERGE_MACHINE = Shape("ConvergeMachine", "converge_machine")
 EC2_EVENTS = Shape("Ec2Events", "ec2_events")
+EXECUTION_ENDED = Shape("ExecutionEnded", "execution_ended")
+SWEEP = Shape("Sweep", "sweep", timeout_seconds=300)
+PUBLISH_FACTS = Shape("PublishFacts", "publish_facts")
+
+COMPUTE, STORAGE = "aws", "s3"
+"""Kinds of connections, as the ids of connections carry them: what machines are made with, where files lie."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +59,12 @@ class Surroundings:
     staging: StagingBucket
     run_logs: RunLogs
     deployment_key: DeploymentKey
+    events: EventBus
     agent_url: str
 
 
 class Functions(Construct):
-    """All functions; each has one role, and the rights below beside those to the table and its own log."""
+    """All functions; each has one role with the rights below, and may write its own log."""
 
     def __init__(self, scope: Construct, id_: str, *, around: Surroundings) -> None:
         super().__init__(scope, id_)
@@ -64,9 +72,10 @@ class Functions(Construct):
         self._code = packaging.code(Stack.of(self))
         self._secrets = ConnectionSecrets(Stack.of(self), around.deployment.secret_prefix)
 
-        self.connection_check = self._with_credentials(CONNECTION_CHECK)
+        self.connection_check = self._with_credentials(CONNECTION_CHECK, (COMPUTE, STORAGE))
         self.dataset_worker = self._with_credentials(
             DATASET_WORKER,
+            (STORAGE,),
             around.staging.may("s3:GetObject"),
             around.staging.tell_absence(),
             settings={"STAGING_BUCKET": around.staging.name},
@@ -74,18 +83,21 @@ class Functions(Construct):
         self.api = self._api()
         self.connections = self._connections()
         self.provider = self._with_credentials(
-            PROVIDER, settings={"ADMIN_GROUP": around.deployment.admin_group}
+            PROVIDER, (COMPUTE, STORAGE), settings={"ADMIN_GROUP": around.deployment.admin_group}
         )
         self.agent = self._agent()
-        self.await_signal = self._function(AWAIT_SIGNAL)
-        self.ec2_events = self._function(EC2_EVENTS)
+        self.await_signal = self._function(AWAIT_SIGNAL, *around.table.use())
+        self.ec2_events = self._with_credentials(EC2_EVENTS, (COMPUTE,))
+        self.execution_ended = self._with_credentials(EXECUTION_ENDED, (COMPUTE,))
+        self.sweep = self._with_credentials(SWEEP, (COMPUTE,))
+        self.publish_facts = self._publish_facts()
         self.tasks = {
-            "ValidateRunFunction": self._with_credentials(VALIDATE_RUN),
+            "ValidateRunFunction": self._with_credentials(VALIDATE_RUN, (COMPUTE,)),
             "LaunchMachineFunction": self._launch_machine(),
             "AwaitSignalFunction": self.await_signal,
-            "ObserveMachineFunction": self._with_credentials(OBSERVE_MACHINE),
-            "VerifyAdapterFunction": self._with_credentials(VERIFY_ADAPTER),
-            "ConvergeMachineFunction": self._with_credentials(CONVERGE_MACHINE),
+            "ObserveMachineFunction": self._with_credentials(OBSERVE_MACHINE, (COMPUTE, STORAGE)),
+            "VerifyAdapterFunction": self._with_credentials(VERIFY_ADAPTER, (STORAGE,)),
+            "ConvergeMachineFunction": self._with_credentials(CONVERGE_MACHINE, (COMPUTE,)),
         }
         """The functions that the state machine calls, by the placeholder that stands for each."""
 
@@ -93,6 +105,7 @@ class Functions(Construct):
         around = self._around
         return self._function(
             API,
+            *around.table.use(),
             around.staging.may("s3:PutObject"),
             around.run_logs.may("logs:GetLogEvents"),
             _invoke(self.dataset_worker),
@@ -108,9 +121,8 @@ class Functions(Construct):
         """Writes credentials and cannot read them."""
         return self._function(
             CONNECTIONS,
-            self._secrets.may(
-                "secretsmanager:CreateSecret", "secretsmanager:PutSecretValue"
-            ),
+            *self._around.table.use(),
+            self._secrets.may_write(),
             _invoke(self.connection_check),
             settings={
                 "SECRET_PREFIX": self._around.deployment.secret_prefix,
@@ -123,6 +135,7 @@ class Functions(Construct):
         around = self._around
         return self._with_credentials(
             AGENT,
+            (STORAGE,),
             around.deployment_key.may_read(),
             around.run_logs.may("logs:CreateLogStream", "logs:PutLogEvents"),
             settings={
@@ -135,6 +148,7 @@ class Functions(Construct):
     def _launch_machine(self) -> lambda_.Function:
         return self._with_credentials(
             LAUNCH_MACHINE,
+            (COMPUTE,),
             self._around.deployment_key.may_read(),
             settings={
                 "DEPLOYMENT_KEY_ARN": self._around.deployment_key.arn,
@@ -142,13 +156,23 @@ class Functions(Construct):
             },
         )
 
+    def _publish_facts(self) -> lambda_.Function:
+        """Reads facts from the table's stream, and has no right to the table itself."""
+        events = self._around.events
+        return self._function(
+            PUBLISH_FACTS,
+            self._around.table.follow(),
+            events.may_publish(),
+            settings={"EVENT_BUS": events.name},
+        )
+
     def _with_credentials(
-        self, shape: Shape, *rights: Right, settings: dict[str, str] | None = None
+        self, shape: Shape, kinds: tuple[str, ...], *rights: Right, settings: dict[str, str] | None = None
     ) -> lambda_.Function:
-        """A function that reads the credentials of connections."""
-        reading = self._secrets.may("secretsmanager:GetSecretValue")
+        """A function that uses the table and reads the credentials of some kinds of connections."""
+        reading = [self._secrets.may_read(kind) for kind in kinds]
         told = {"SECRET_PREFIX": self._around.deployment.secret_prefix, **(settings or {})}
-        return self._function(shape, reading, *rights, settings=told)
+        return self._function(shape, *self._around.table.use(), *reading, *rights, settings=told)
 
     def _function(
         self, shape: Shape, *rights: Right, settings: dict[str, str] | None = None
@@ -188,7 +212,7 @@ class Functions(Construct):
     def _role(self, shape: Shape, log: logs.LogGroup, *rights: Right) -> iam.Role:
         role = iam.Role(self, f"{shape.name}Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
         own_log = Right(("logs:CreateLogStream", "logs:PutLogEvents"), log.log_group_arn)
-        give(role, role.add_to_policy, own_log, *self._around.table.use(), *rights)
+        give(role, role.add_to_policy, own_log, *rights)
         return role
 
 

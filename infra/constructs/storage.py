@@ -103,17 +103,24 @@ class DeploymentKey(Construct):
 
 @dataclass(frozen=True)
 class ConnectionSecrets:
-    """The credentials of connections: secrets that are made at run time, under a prefix."""
+    """The credentials of connections: secrets that are made at run time, under a prefix, named by their kind."""
 
     stack: Stack
     prefix: str
 
-    def may(self, *actions: str) -> Right:
-        """The right to do `actions` with every secret under the prefix."""
+    def may_write(self) -> Right:
+        """The right to store the credentials of any connection."""
+        return self._right("*", "secretsmanager:CreateSecret", "secretsmanager:PutSecretValue")
+
+    def may_read(self, kind: str) -> Right:
+        """The right to read the credentials of one kind of connection."""
+        return self._right(f"conn-{kind}-*", "secretsmanager:GetSecretValue")
+
+    def _right(self, names: str, *actions: str) -> Right:
         arn = self.stack.format_arn(
             service="secretsmanager",
             resource="secret",
-            resource_name=f"{self.prefix}/*",
+            resource_name=f"{self.prefix}/{names}",
             arn_format=ArnFormat.COLON_RESOURCE_NAME,
         )
         return Right(actions, arn, "A connection's secret is named when an owner makes the connection.")

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from aws_cdk import RemovalPolicy
+from aws_cdk import ArnFormat, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_stepfunctions as sfn
@@ -18,9 +18,16 @@ from infra.constructs.rights import Right, give
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from aws_cdk import Duration
+    from aws_cdk import aws_cloudwatch as cloudwatch
     from aws_cdk import aws_lambda as lambda_
 
 DEFINITION = Path(__file__).parents[2] / "statemachines" / "training_run.asl.json"
+
+START = "states:StartExecution"
+WAKE = "states:SendTaskSuccess"
+EXTEND = "states:SendTaskHeartbeat"
+DESCRIBE = "states:DescribeExecution"
 
 _PLACEHOLDER = re.compile(r"\$\{(\w+)\}")
 
@@ -65,21 +72,32 @@ class Workflow(Construct):
     def arn(self) -> str:
         return self._machine.state_machine_arn
 
-    def allow_start(self, function: lambda_.Function) -> None:
-        """Let `function` start executions."""
-        function.add_environment("STATE_MACHINE_ARN", self.arn)
-        self._allow(function, Right(("states:StartExecution",), self.arn))
+    def failures(self, period: Duration) -> cloudwatch.Metric:
+        """How many executions failed in each period."""
+        return self._machine.metric_failed(period=period, statistic="Sum")
 
-    def allow_signal(self, function: lambda_.Function, *, heartbeat: bool = False) -> None:
-        """Let `function` wake a waiting execution and, if asked, extend its wait."""
-        extending = ("states:SendTaskHeartbeat",) if heartbeat else ()
-        self._allow(function, Right(("states:SendTaskSuccess", *extending), self.arn))
-
-    def _allow(self, function: lambda_.Function, *rights: Right) -> None:
+    def allow(self, function: lambda_.Function, *actions: str) -> None:
+        """Let `function` do the named actions below. One call for each function."""
+        if START in actions:
+            function.add_environment("STATE_MACHINE_ARN", self.arn)
+        rights = [
+            Right((DESCRIBE,), self._executions(), "Executions are named after their runs.")
+            if action == DESCRIBE
+            else Right((action,), self.arn)
+            for action in actions
+        ]
         # A policy of its own: the machine needs its functions, so none of them may wait for the machine.
         role = cast("iam.IRole", function.role)
         policy = iam.Policy(self, f"{function.node.id}Policy", roles=[role])
         give(policy, policy.add_statements, *rights)
+
+    def _executions(self) -> str:
+        return Stack.of(self).format_arn(
+            service="states",
+            resource="execution",
+            resource_name=f"{self._machine.state_machine_name}:*",
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
 
     def _role(self, tasks: Mapping[str, lambda_.Function]) -> iam.Role:
         role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("states.amazonaws.com"))

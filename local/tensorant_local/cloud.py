@@ -51,7 +51,8 @@ class LocalCloud:
 
     `state` holds the cached template and the functions' logs. `context` is handed to the CDK app (the names
     are infra/deployment.py's). `template` replaces the project's. `time_scale` multiplies the state machine's
-    seconds. Raises what `synthesis.template` and `provision` raise.
+    seconds and the periods of schedules; these fire by themselves unless `schedules` is False. Raises what
+    `synthesis.template` and `provision` raise.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class LocalCloud:
         template: Mapping[str, Any] | None = None,
         code: Path | None = None,
         time_scale: float = 1.0,
+        schedules: bool = True,
     ) -> None:
         self._project = project
         self._state = state or project / ".tensorant"
@@ -73,7 +75,9 @@ class LocalCloud:
         self._machines = machines
         self._held = contextlib.ExitStack()
         self._functions = LambdaHost(logs=self._state / "logs")
-        self.aws = EmbeddedAws(invoker=self._functions, machines=machines, time_scale=time_scale)
+        self.aws = EmbeddedAws(
+            invoker=self._functions, machines=machines, time_scale=time_scale, schedules_fire=schedules
+        )
         self.api_url = ""
         self.outputs: Mapping[str, str] = {}
         self.startup_seconds: dict[str, float] = {}
@@ -93,6 +97,10 @@ class LocalCloud:
     def client(self, service: str) -> Any:
         """A boto3 client of the embedded account."""
         return self.aws.client(service)
+
+    def fire_schedules(self) -> None:
+        """Let every schedule of the deployment fire now: the sweep, for one. Its function runs in the background."""
+        self.aws.fire_schedules()
 
     def create_user(self, username: str, password: str, groups: tuple[str, ...] = ()) -> Tokens:
         """Make an account (`username` is its e-mail address), put it into groups, and sign it in."""

@@ -30,10 +30,10 @@ SAY_EVERY_SECONDS = 10
 PATIENCE_SECONDS = 900
 POLL_SECONDS = 2
 TRAINING: dict[str, dict[str, Any]] = {
-    "smollm2": {"max_steps": 20, "learning_rate": 1e-3, "batch_size": 8, "max_tokens": 256},
-    "tiny": {"max_steps": 20, "learning_rate": 1e-2, "batch_size": 8, "max_tokens": 1024},
+    "smollm2": {"epochs": 2.5, "max_steps": 20, "learning_rate": 5e-3, "batch_size": 4, "max_tokens": 512},
+    "tiny": {"epochs": 2.5, "max_steps": 20, "learning_rate": 1e-2, "batch_size": 4, "max_tokens": 1024},
 }
-"""Few and large steps: enough for a loss that visibly falls on two CPU cores."""
+"""A trial: few rows and large steps, for a loss that visibly falls in a minute or two on two CPU cores."""
 
 PHASES = (
     ("validate", "run_launched", "run_validated"),
@@ -105,7 +105,8 @@ class Demo:
             "instance_types": ["g6.xlarge", "g5.xlarge"],
             "price_limit_usd_per_hour": "1.50",
             "time_limit_minutes": 30,
-            "lora": {"rank": 16, "alpha": 32},
+            "trial": True,
+            "lora": {"rank": 8, "alpha": 16},
             "training": training,
         }
         run_id = self._client.draft_run(self._organization, draft).id

@@ -16,7 +16,7 @@ tensorant connections create s3
 tensorant projects create explain-errors
 tensorant datasets upload demo/dataset.jsonl
 tensorant runs draft --base-model HuggingFaceTB/SmolLM2-135M-Instruct --instance-type g6.xlarge \\
-  --price-limit-usd-per-hour 1.50 --time-limit-minutes 30 --max-steps 12 --max-tokens 256 --learning-rate 1e-3
+  --price-limit-usd-per-hour 1.50 --time-limit-minutes 30 --trial --batch-size 4 --epochs 2 --learning-rate 5e-3
 tensorant runs review
 tensorant runs launch
 tensorant runs watch

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
-from itertools import count
 from typing import Any
 
 import pytest
@@ -15,53 +14,21 @@ from tensorant.adapters.ec2.compute import Ec2Computes
 from tensorant.domain.connections import AwsSettings, CheckVerdict, Connection, ImageFacts
 from tensorant.domain.errors import Configuration, Credentials, ProviderFault
 from tensorant.domain.machines import Call, Candidate, Machine, Observation, Seen
-from tensorant.ports import Compute
+from tensorant.ports import Compute, Listed
 from tensorant_local.aws.images import SeededAccount, seed_account
 from tensorant_local.aws.running import Delays
 from tensorant_local.aws.server import EmbeddedAws
 from tests.support.fakes import FakeCompute, MemorySecrets
+from tests.support.providers import Provider
 from tests.support.worlds import AWS, aws_connection, machine, s3_connection
-
-numbers = count(1)
-
-
-@dataclass(frozen=True)
-class Provider:
-    """A provider under test, a machine that it can make, and how its time passes."""
-
-    compute: Compute
-    account_id: str
-    template: Machine
-    let_time_pass: Callable[[], object]
-
-    def machine(self) -> Machine:
-        """A record that nothing was asked for yet."""
-        return replace(self.template, run_id=f"run-{next(numbers):016x}")
-
-    def asked(self, wanted: Machine | None = None) -> Machine:
-        wanted = wanted or self.machine()
-        seen = self.compute.ask(wanted, user_data="#cloud-config\n")
-        return replace(wanted, instance_id=seen.instance_id, seen=seen.state)
-
-    def running(self) -> Machine:
-        asked = self.asked()
-        self.until(asked, Seen.RUNNING)
-        return asked
-
-    def until(self, of: Machine, state: Seen) -> Observation:
-        deadline = time.monotonic() + 10
-        while (seen := self.compute.observe(of)).state is not state:
-            assert time.monotonic() < deadline, f"still {seen}"
-            self.let_time_pass()
-        return seen
 
 
 @pytest.fixture(scope="module")
 def aws() -> Iterator[EmbeddedAws]:
-    with EmbeddedAws(delays=Delays(pending=0.05, stopping=0.05, shutting_down=0.05)) as embedded:
-        with pytest.MonkeyPatch.context() as environment:
-            environment.setenv("AWS_ENDPOINT_URL", embedded.url)
-            yield embedded
+    delays = Delays(pending=0.05, stopping=0.05, shutting_down=0.05)
+    with EmbeddedAws(delays=delays) as embedded, pytest.MonkeyPatch.context() as environment:
+        environment.setenv("AWS_ENDPOINT_URL", embedded.url)
+        yield embedded
 
 
 @pytest.fixture(scope="module")
@@ -213,13 +180,70 @@ def test_a_call_to_a_machine_that_nobody_knows_says_nothing(
     provider.compute.make(call, replace(provider.machine(), instance_id=instance_id))
 
 
-def test_a_machine_that_is_gone_can_not_be_stopped(provider: Provider) -> None:
-    running = provider.running()
-    provider.compute.make(Call.TERMINATE, running)
-    provider.until(running, Seen.GONE)
+@pytest.mark.parametrize("state", [Seen.PENDING, Seen.GONE])
+def test_a_machine_that_can_not_be_stopped_is_left_to_observe(provider: Provider, state: Seen) -> None:
+    machine_ = provider.asked() if state is Seen.PENDING else provider.running()
+    if state is Seen.GONE:
+        provider.compute.make(Call.TERMINATE, machine_)
+        provider.until(machine_, Seen.GONE)
 
-    with pytest.raises(Configuration):
-        provider.compute.make(Call.STOP, running)
+    provider.compute.make(Call.STOP, machine_)
+
+    if state is Seen.GONE:
+        assert provider.compute.observe(machine_).state is Seen.GONE
+
+
+# -- listing -----------------------------------------------------------------------------------------------
+
+
+def listed(provider: Provider, of: Machine, deployment_id: str) -> Listed | None:
+    found = provider.compute.listed(deployment_id)
+    return next((each for each in found if each.observation.instance_id == of.instance_id), None)
+
+
+def test_a_deployments_machines_are_listed_with_what_their_tags_say(provider: Provider) -> None:
+    wanted = provider.machine()
+    tags = {**wanted.parameters.tags, "tensorant:run": wanted.run_id, "tensorant:attempt": "3"}
+    asked = provider.asked(replace(wanted, parameters=replace(wanted.parameters, tags=tags)))
+    seen = provider.until(asked, Seen.RUNNING)
+
+    assert listed(provider, asked, "dep-1") == Listed(
+        observation=seen, client_token=wanted.client_token, run_id=wanted.run_id, attempt=3
+    )
+    assert listed(provider, asked, "dep-2") is None
+
+
+@pytest.mark.parametrize(("attempt", "read"), [("one", None), ("", None), ("12", 12)])
+def test_a_tag_that_somebody_changed_says_nothing(provider: Provider, attempt: str, read: int | None) -> None:
+    wanted = provider.machine()
+    tags = {"tensorant:deployment": "dep-1", "tensorant:attempt": attempt}
+    asked = provider.asked(replace(wanted, parameters=replace(wanted.parameters, tags=tags)))
+
+    found = listed(provider, asked, "dep-1")
+
+    assert found is not None
+    assert (found.run_id, found.attempt) == (None, read)
+
+
+def test_a_machine_that_is_gone_is_not_listed_and_one_that_is_stopped_is(provider: Provider) -> None:
+    gone, stopped = provider.running(), provider.running()
+    provider.compute.make(Call.TERMINATE, gone)
+    provider.compute.make(Call.STOP, stopped)
+    provider.until(gone, Seen.GONE)
+    provider.until(stopped, Seen.STOPPED)
+
+    assert listed(provider, gone, "dep-1") is None
+    found = listed(provider, stopped, "dep-1")
+    assert found is not None
+    assert found.observation.state is Seen.STOPPED
+
+
+def test_a_machine_that_no_record_knows_is_stopped_by_its_id(provider: Provider) -> None:
+    running = provider.running()
+
+    provider.compute.stop(running.instance_id or "")
+
+    assert provider.until(running, Seen.STOPPED).instance_id == running.instance_id
 
 
 # -- prices ------------------------------------------------------------------------------------------------
@@ -254,7 +278,7 @@ def test_the_instance_is_as_the_guide_says(aws: EmbeddedAws, ec2: Provider, acco
     assert not instance.get("PublicIpAddress")
     assert instance["MetadataOptions"]["HttpTokens"] == "required"
     assert instance["MetadataOptions"]["HttpPutResponseHopLimit"] == 1
-    assert {tag["Key"] for tag in instance["Tags"]} == {"tensorant:managed", "tensorant:run"}
+    assert {tag["Key"] for tag in instance["Tags"]} == set(ec2.template.parameters.tags)
     assert "InstanceLifecycle" not in instance
 
 
@@ -269,14 +293,24 @@ def test_the_root_disk_is_encrypted_tagged_and_alone(aws: EmbeddedAws, ec2: Prov
     assert {"Key": "tensorant:managed", "Value": "true"} in volume["Tags"]
 
 
-def test_a_question_in_other_words_leaves_it_open_whether_a_machine_was_made(ec2: Provider) -> None:
+def test_a_question_in_other_words_finds_the_machine_that_was_made(ec2: Provider) -> None:
     wanted = ec2.machine()
     made = ec2.asked(wanted)
 
-    with pytest.raises(ProviderFault):
-        ec2.compute.ask(wanted, user_data="#cloud-config\n# in other words\n")
+    again = ec2.compute.ask(wanted, user_data="#cloud-config\n# in other words\n")
 
-    assert ec2.compute.observe(wanted).instance_id == made.instance_id
+    assert again.instance_id == made.instance_id
+
+
+def test_a_question_whose_machine_is_gone_is_told_so(ec2: Provider) -> None:
+    wanted = ec2.machine()
+    made = ec2.asked(wanted)
+    ec2.compute.make(Call.TERMINATE, made)
+    ec2.until(made, Seen.GONE)
+
+    again = ec2.compute.ask(wanted, user_data="#cloud-config\n")
+
+    assert (again.instance_id, again.state) == (made.instance_id, Seen.GONE)
 
 
 @pytest.mark.parametrize(

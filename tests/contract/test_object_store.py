@@ -27,7 +27,7 @@ numbers = count()
 @pytest.fixture(params=["memory", "s3", "s3 without a prefix"])
 def storage(request: pytest.FixtureRequest) -> ObjectStore:
     if request.param == "memory":
-        return MemoryObjectStore()
+        return MemoryObjectStore(chunk=1000)
     request.getfixturevalue("moto_client")
     client = boto3.client("s3", config=config("virtual"))
     bucket = f"bucket-{next(numbers)}"
@@ -195,7 +195,7 @@ def test_nobody_listening_is_trouble_with_the_storage() -> None:
 def staging(request: pytest.FixtureRequest) -> tuple[Staging, Callable[[str, bytes], object]]:
     """And how a file gets there."""
     if request.param == "memory":
-        memory = MemoryStaging()
+        memory = MemoryStaging(chunk=1000)
         return memory, memory.objects.__setitem__
     client = request.getfixturevalue("moto_client")("s3")
     bucket = f"staging-{next(numbers)}"

@@ -120,6 +120,21 @@ def test_a_rule_carries_an_event_to_its_function(cloud: LocalCloud) -> None:
     wait_until_kept(cloud, "sample")
 
 
+def test_a_schedule_calls_its_function(cloud: LocalCloud) -> None:
+    cloud.fire_schedules()
+
+    wait_until_kept(cloud, "aws.events")
+
+
+def test_a_function_follows_the_tables_changes_that_its_filter_lets_through(cloud: LocalCloud) -> None:
+    dynamodb, table = cloud.client("dynamodb"), cloud.outputs["TableName"]
+    for name, kind in (("first", "gossip"), ("second", "news")):
+        dynamodb.put_item(TableName=table, Item={"pk": {"S": "told"}, "sk": {"S": name}, "kind": {"S": kind}})
+
+    wait_until_kept(cloud, "INSERT second")
+    assert not kept(cloud, "INSERT first")
+
+
 def test_a_function_is_invoked_through_the_lambda_api(cloud: LocalCloud) -> None:
     functions = cloud.client("lambda")
 
@@ -198,6 +213,18 @@ def provisioned(aws: Any, **resources: Any) -> Site:
             "CorsConfiguration",
         ),
         ({"Type": "AWS::S3::BucketPolicy", "Properties": {"PolicyDocument": {}}}, "without Bucket"),
+        (
+            {"Type": "AWS::Events::Rule", "Properties": {"ScheduleExpression": "cron(0 8 * * ? *)"}},
+            r"Thing: schedule cron\(0 8 \* \* \? \*\)",
+        ),
+        ({"Type": "AWS::Events::Rule", "Properties": {}}, "Thing: a rule without EventPattern"),
+        (
+            {
+                "Type": "AWS::Lambda::EventSourceMapping",
+                "Properties": {"EventSourceArn": "arn:aws:sqs:us-east-1:123456789012:work"},
+            },
+            "Thing: an event source arn:aws:sqs",
+        ),
         (
             {"Type": "AWS::Lambda::Function", "Properties": {"Runtime": "nodejs22.x"}},
             "Thing: runtime nodejs22.x",

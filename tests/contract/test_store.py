@@ -14,7 +14,7 @@ from tensorant.domain.errors import Conflict, NotFound
 from tensorant.domain.identity import Member, Organization, Role
 from tensorant.domain.machines import Observation, Seen
 from tensorant.domain.projects import Project
-from tensorant.domain.runs import Phase, Progress
+from tensorant.domain.runs import Outcome, Phase, Progress
 from tensorant.domain.timeline import Fact
 from tensorant.ports import Store
 from tests.support.fakes import MemoryStore
@@ -284,6 +284,38 @@ def test_a_machine_is_found_by_account_region_and_instance(store: Store) -> None
 
 
 # -- what is written often ---------------------------------------------------------------------------------
+
+
+# -- what the sweep must see -------------------------------------------------------------------------------
+
+
+def test_machines_are_listed_until_they_are_closed(store: Store) -> None:
+    store.commit(machine(), machine(attempt=2), machine(run_id="run-2", organization_id="org-2"))
+
+    assert [(each.run_id, each.attempt) for each in store.open_machines()] == [
+        ("run-1", 1),
+        ("run-1", 2),
+        ("run-2", 1),
+    ]
+
+    store.commit(replace(store.machine(RUN, 1), confirmed_gone_at=later()))
+    assert [(each.run_id, each.attempt) for each in store.open_machines()] == [("run-1", 2), ("run-2", 1)]
+
+
+def test_runs_are_listed_from_their_launch_to_their_outcome(store: Store) -> None:
+    launched = run(id="run-2", organization_id="org-2").launched("mia", at=NOON)
+    store.commit(run(), launched, run(id="run-3", launched_at=NOON, outcome=Outcome.NEEDS_RECOVERY))
+
+    assert store.runs_under_way() == [store.run("run-2")]
+
+    store.commit(store.run("run-2").ended(Outcome.FAILED, at=later()))
+    assert list(store.runs_under_way()) == []
+
+
+def test_connections_of_all_organizations_that_machines_are_made_with_are_listed(store: Store) -> None:
+    store.commit(aws_connection(), s3_connection(), aws_connection(id="conn-other", organization_id="org-2"))
+
+    assert {each.id for each in store.compute_connections()} == {AWS, "conn-other"}
 
 
 def test_the_last_progress_wins(store: Store) -> None:

@@ -30,7 +30,7 @@ print(float((after - before).abs().max()))
 
 
 def test_ten_commands_lead_to_an_adapter_that_peft_loads(person: Person) -> None:
-    person.types(*DRAFT, "--name", "first", "--max-steps", "8")
+    person.types(*DRAFT, "--name", "first", "--epochs", "2")
     review = person.types("runs", "review")
     assert "$0.8218" in review  # 0.8048 + 155 GiB x 0.08 / 730, rounded to a hundredth of a cent
 
@@ -67,7 +67,7 @@ def changed_by_the_adapter(person: Person) -> float:
 
 
 def test_a_killed_trainer_keeps_the_disk_and_a_reboot_does_not_train_again(person: Person) -> None:
-    person.types(*DRAFT, "--name", "killed", "--max-steps", "100000")
+    person.types(*DRAFT, "--name", "killed", "--epochs", "100", "--batch-size", "1")
     person.types("runs", "launch", "--yes")
     until(lambda: person.reads("runs", "show")["phase"] == "training")
     instance_id = str(person.reads("runs", "show")["machine"]["instance_id"])

@@ -58,7 +58,7 @@ def test_what_cannot_work_is_refused_by_name(chosen: dict[str, str]) -> None:
 
 
 def test_synthesis_needs_no_path_no_home_and_no_credentials(bare_template: Template) -> None:
-    assert len(bare_template.functions()) == 13
+    assert len(bare_template.functions()) == 16
 
 
 def test_an_issuer_of_their_own_takes_the_place_of_the_user_pool(bare_template: Template) -> None:
@@ -70,7 +70,12 @@ def test_an_issuer_of_their_own_takes_the_place_of_the_user_pool(bare_template: 
         "Audience": ["tensorant", "tensorant-cli"],
     }
     assert not {kind for kind in kinds if kind.startswith("AWS::Cognito::")}
-    assert set(bare_template.content["Outputs"]) == {"ApiUrl", "StateMachineArn", "TableName"}
+    assert set(bare_template.content["Outputs"]) == {
+        "ApiUrl",
+        "EventBusName",
+        "StateMachineArn",
+        "TableName",
+    }
 
 
 def test_choices_reach_the_functions(bare_template: Template) -> None:
@@ -86,7 +91,12 @@ def test_choices_reach_the_functions(bare_template: Template) -> None:
     reading = [
         right for right in bare_template.rights(functions["verify_adapter"]["Role"]) if "Secret" in right[0]
     ]
-    assert [resource.rsplit(":", 1)[1] for _, resource in reading] == ["tensorant/acme/connections/*"]
+    assert [resource.rsplit(":", 1)[1] for _, resource in reading] == ["tensorant/acme/connections/conn-s3-*"]
+    assert bare_template.only("AWS::Events::EventBus")["Name"] == "acme-events"
+    assert {alarm["AlarmName"] for alarm in bare_template.resources("AWS::CloudWatch::Alarm").values()} == {
+        "acme-executions-failed",
+        "acme-failed-work",
+    }
 
 
 def test_a_throwaway_deployment_goes_with_its_data(bare_template: Template) -> None:

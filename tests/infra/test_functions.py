@@ -6,13 +6,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from infra.constructs import functions
+from tensorant.domain.connections import ConnectionKind
 from tests.infra.template import printed
 
 if TYPE_CHECKING:
     from tests.infra.template import Rights, Template
 
-SECRETS = "arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:tensorant/tensorant/connections/*"
+SECRETS = "arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:tensorant/tensorant/connections"
 MACHINE = "<WorkflowTrainingRun>"
+EXECUTIONS = (
+    "arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:<WorkflowTrainingRun.Name>:*"
+)
+FAILED_WORK = ("sqs:SendMessage", "<FailedWorkQueue.Arn>")
 RUN_LOGS = "<RunLogsGroup.Arn>"
 KEY = "<DeploymentKeySecret>"
 
@@ -22,45 +28,69 @@ TABLE: Rights = {
     ("dynamodb:PutItem", "<Table.Arn>"),
     ("dynamodb:UpdateItem", "<Table.Arn>"),
     ("dynamodb:Query", "<Table.Arn>/index/gsi1"),
+    ("dynamodb:Query", "<Table.Arn>/index/gsi2"),
 }
-READ_SECRETS = ("secretsmanager:GetSecretValue", SECRETS)
+READ_AWS = ("secretsmanager:GetSecretValue", f"{SECRETS}/conn-aws-*")
+READ_S3 = ("secretsmanager:GetSecretValue", f"{SECRETS}/conn-s3-*")
 READ_KEY = ("secretsmanager:GetSecretValue", KEY)
 
 RIGHTS: dict[str, Rights] = {
     "api": {
+        *TABLE,
         ("states:StartExecution", MACHINE),
+        ("states:SendTaskSuccess", MACHINE),
         ("s3:PutObject", "<StagingBucket.Arn>/*"),
         ("lambda:InvokeFunction", "<FunctionsDatasetWorker.Arn>"),
         ("logs:GetLogEvents", RUN_LOGS),
     },
     "connections": {
-        ("secretsmanager:CreateSecret", SECRETS),
-        ("secretsmanager:PutSecretValue", SECRETS),
+        *TABLE,
+        ("secretsmanager:CreateSecret", f"{SECRETS}/*"),
+        ("secretsmanager:PutSecretValue", f"{SECRETS}/*"),
         ("lambda:InvokeFunction", "<FunctionsConnectionCheck.Arn>"),
     },
-    "connection_check": {READ_SECRETS, ("sqs:SendMessage", "<FailedWorkQueue.Arn>")},
-    "provider": {READ_SECRETS},
+    "connection_check": {*TABLE, READ_AWS, READ_S3, FAILED_WORK},
+    "provider": {*TABLE, READ_AWS, READ_S3},
     "dataset_worker": {
-        READ_SECRETS,
+        *TABLE,
+        READ_S3,
         ("s3:GetObject", "<StagingBucket.Arn>/*"),
         ("s3:ListBucket", "<StagingBucket.Arn>"),
-        ("sqs:SendMessage", "<FailedWorkQueue.Arn>"),
+        FAILED_WORK,
     },
     "agent": {
-        READ_SECRETS,
+        *TABLE,
+        READ_S3,
         READ_KEY,
         ("logs:CreateLogStream", RUN_LOGS),
         ("logs:PutLogEvents", RUN_LOGS),
         ("states:SendTaskSuccess", MACHINE),
         ("states:SendTaskHeartbeat", MACHINE),
     },
-    "validate_run": {READ_SECRETS},
-    "launch_machine": {READ_SECRETS, READ_KEY},
-    "await_signal": {("states:SendTaskSuccess", MACHINE)},
-    "observe_machine": {READ_SECRETS},
-    "verify_adapter": {READ_SECRETS},
-    "converge_machine": {READ_SECRETS},
-    "ec2_events": {("states:SendTaskSuccess", MACHINE)},
+    "validate_run": {*TABLE, READ_AWS},
+    "launch_machine": {*TABLE, READ_AWS, READ_KEY},
+    "await_signal": {*TABLE, ("states:SendTaskSuccess", MACHINE)},
+    "observe_machine": {*TABLE, READ_AWS, READ_S3},
+    "verify_adapter": {*TABLE, READ_S3},
+    "converge_machine": {*TABLE, READ_AWS},
+    "ec2_events": {*TABLE, READ_AWS, ("states:SendTaskSuccess", MACHINE)},
+    "execution_ended": {*TABLE, READ_AWS, FAILED_WORK},
+    "sweep": {
+        *TABLE,
+        READ_AWS,
+        ("states:StartExecution", MACHINE),
+        ("states:SendTaskSuccess", MACHINE),
+        ("states:DescribeExecution", EXECUTIONS),
+        FAILED_WORK,
+    },
+    "publish_facts": {
+        ("dynamodb:DescribeStream", "<Table.StreamArn>"),
+        ("dynamodb:GetRecords", "<Table.StreamArn>"),
+        ("dynamodb:GetShardIterator", "<Table.StreamArn>"),
+        ("dynamodb:ListStreams", "<Table.StreamArn>"),
+        ("events:PutEvents", "<EventsBus.Arn>"),
+        FAILED_WORK,
+    },
 }
 
 PREFIX = "tensorant/tensorant/connections"
@@ -96,7 +126,10 @@ ENVIRONMENT: dict[str, dict[str, str]] = {
     "observe_machine": {"SECRET_PREFIX": PREFIX},
     "verify_adapter": {"SECRET_PREFIX": PREFIX},
     "converge_machine": {"SECRET_PREFIX": PREFIX},
-    "ec2_events": {},
+    "ec2_events": {"SECRET_PREFIX": PREFIX},
+    "execution_ended": {"SECRET_PREFIX": PREFIX},
+    "sweep": {"SECRET_PREFIX": PREFIX, "STATE_MACHINE_ARN": MACHINE},
+    "publish_facts": {"EVENT_BUS": "<EventsBus>"},
 }
 
 SIZES = {  # seconds, MB; the others have 30 and 512
@@ -104,6 +137,7 @@ SIZES = {  # seconds, MB; the others have 30 and 512
     "provider": (29, 512),
     "dataset_worker": (900, 1769),
     "launch_machine": (60, 512),
+    "sweep": (300, 512),
     "verify_adapter": (900, 1769),
 }
 
@@ -121,7 +155,7 @@ def test_a_function_may_do_this_and_nothing_else(template: Template, module: str
     group = f"{printed(function['LoggingConfig']['LogGroup']).removesuffix('>')}.Arn>"
     own_log = {("logs:CreateLogStream", group), ("logs:PutLogEvents", group)}
 
-    assert template.rights(function["Role"]) == RIGHTS[module] | TABLE | own_log
+    assert template.rights(function["Role"]) == RIGHTS[module] | own_log
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -199,14 +233,28 @@ def test_logs_are_kept_for_a_month(template: Template) -> None:
         assert groups[name]["RetentionInDays"] == 30, module
 
 
-def test_accepted_work_is_retried_and_then_kept(template: Template) -> None:
-    workers = template.resources("AWS::Lambda::EventInvokeConfig").values()
+def test_each_kind_of_connection_has_a_name_in_the_rights() -> None:
+    # functions/tensorant/services/connections.py names a connection, and with it its secret, by its kind
+    assert {functions.COMPUTE, functions.STORAGE} == set(ConnectionKind)
 
-    assert {printed(worker["FunctionName"]) for worker in workers} == {
-        "<FunctionsConnectionCheck>",
-        "<FunctionsDatasetWorker>",
-    }
-    for worker in workers:
-        assert worker["MaximumRetryAttempts"] == 2
-        assert worker["MaximumEventAgeInSeconds"] == 3600
-        assert printed(worker["DestinationConfig"]["OnFailure"]["Destination"]) == "<FailedWorkQueue.Arn>"
+
+@pytest.mark.parametrize(
+    ("worker", "retries", "seconds"),
+    [
+        ("ConnectionCheck", 2, 3600),
+        ("DatasetWorker", 2, 3600),
+        ("ExecutionEnded", 2, 3600),
+        ("Sweep", 0, 300),  # the next one comes
+    ],
+)
+def test_accepted_work_is_retried_and_then_kept(
+    template: Template, worker: str, retries: int, seconds: int
+) -> None:
+    settings = template.resources("AWS::Lambda::EventInvokeConfig")
+    setting = settings[f"FailedWork{worker}Invocations"]
+
+    assert len(settings) == 4
+    assert printed(setting["FunctionName"]) == f"<Functions{worker}>"
+    assert setting["MaximumRetryAttempts"] == retries
+    assert setting["MaximumEventAgeInSeconds"] == seconds
+    assert printed(setting["DestinationConfig"]["OnFailure"]["Destination"]) == "<FailedWorkQueue.Arn>"

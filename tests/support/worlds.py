@@ -25,7 +25,7 @@ from tensorant.domain.identity import Actor, Member, Organization, Role
 from tensorant.domain.machines import Candidate, LaunchParameters, Machine, Observation, Seen
 from tensorant.domain.projects import DatasetStatus, DatasetVersion, Project
 from tensorant.domain.quotes import Quote
-from tensorant.domain.runs import Draft, Operation, Run
+from tensorant.domain.runs import Draft, Operation, Phase, Progress, Run
 from tensorant.domain.steps import Next, Step
 from tensorant.domain.tokens import TokenMint
 from tests.support.fakes import (
@@ -47,6 +47,7 @@ from tests.support.fakes.small import NOON
 ORG, PROJECT, DATASET, RUN = "org-1", "proj-1", "data-1", "run-1"
 AWS, S3 = "conn-aws", "conn-s3"
 ACCOUNT = "111122223333"
+DEPLOYMENT = "dep-1"
 OWNER, MEMBER, STRANGER = Actor("olga"), Actor("mia"), Actor("sam")
 ADMIN = Actor("ada", platform_admin=True)
 G6, G5 = "g6.xlarge", "g5.xlarge"
@@ -187,11 +188,18 @@ def machine(**changes: Any) -> Machine:
             key_name=None,
             instance_profile_arn=None,
             user_data="#cloud-config\ntoken: @one-time-token@\n",
-            tags={"tensorant:managed": "true", "tensorant:run": RUN},
+            tags={
+                "tensorant:managed": "true",
+                "tensorant:deployment": DEPLOYMENT,
+                "tensorant:run": RUN,
+                "tensorant:attempt": "1",
+            },
         ),
         quote=QUOTE,
         asked_at=NOON,
     )
+    if "started_at" in changes:
+        changes.setdefault("first_started_at", changes["started_at"])
     return replace(asked, **changes)
 
 
@@ -288,6 +296,10 @@ class World:
     def change_run(self, **changes: Any) -> Run:
         self.store.commit(replace(self.store.run(RUN), **changes))
         return self.store.run(RUN)
+
+    def trained(self, attempt: int = 1) -> None:
+        """The attempt's trainer has said that it has made a step."""
+        self.store.save_progress(Progress(run_id=RUN, attempt=attempt, phase=Phase.TRAINING, step=1))
 
     # -- reading -----------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from tensorant_local.aws.images import SeededAccount, seed_account
 from tensorant_local.cloud import PROJECT, LocalCloud
 from tests.workflow.hosts import PlayedHosts, PlayedMachine
 
+EVENTS = "/tests/events"
 SECONDS = 90
 """The longest that anything may take here; most take a second or two."""
 ROW = b'{"messages": [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]}\n'
@@ -94,6 +96,27 @@ class World:
         machine = self.cloud.outputs["StateMachineArn"].replace(":stateMachine:", ":execution:")
         return f"{machine}:{run_id}-launch-1"
 
+    def invoke(self, module: str) -> Any:
+        """What a function answers, by its handler's module."""
+        functions = self.cloud.client("lambda")
+        name = next(
+            each["FunctionName"]
+            for each in functions.list_functions()["Functions"]
+            if each["Handler"] == f"tensorant.handlers.{module}.handler"
+        )
+        answer = functions.invoke(FunctionName=name, Payload=b"{}")
+        assert "FunctionError" not in answer, answer["Payload"].read()
+        return json.loads(answer["Payload"].read())
+
+    def events(self) -> list[dict[str, Any]]:
+        """The details of all that the deployment's bus has carried, through a log group as its target."""
+        logs = self.cloud.client("logs")
+        found: list[dict[str, Any]] = []
+        for stream in logs.describe_log_streams(logGroupName=EVENTS)["logStreams"]:
+            events = logs.get_log_events(logGroupName=EVENTS, logStreamName=stream["logStreamName"])
+            found += [json.loads(event["message"])["detail"] for event in events["events"]]
+        return found
+
     def instances(self, run_id: str) -> list[dict[str, Any]]:
         """What the provider's own books say of a run."""
         found = self.cloud.client("ec2").describe_instances(
@@ -132,7 +155,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 def _cloud(state: Path, hosts: PlayedHosts) -> LocalCloud:
     (state / "synth").symlink_to(_cache())
-    return LocalCloud(state=state, machines=hosts, time_scale=0.1)
+    return LocalCloud(state=state, machines=hosts, time_scale=0.1, schedules=False)
 
 
 def _cache() -> Path:
@@ -151,6 +174,7 @@ def _world(
     cloud: LocalCloud, hosts: PlayedHosts, admin: httpx.Client, owner: httpx.Client, stranger: httpx.Client
 ) -> World:
     account = seed_account(cloud.aws)
+    _watch_events(cloud)
     subject = ok(owner.get("/v1/me"))["subject"]
     organization = ok(admin.post("/v1/organizations", json={"name": "Acme", "owner": subject}))["id"]
     path = f"/v1/organizations/{organization}"
@@ -193,6 +217,17 @@ def _world(
         connection_id=connections[0]["id"],
         dataset_version_id=_dataset(owner, path, project["id"]),
     )
+
+
+def _watch_events(cloud: LocalCloud) -> None:
+    """An administrator's target: everything on the deployment's bus goes to a log group."""
+    bus = cloud.outputs["EventBusName"]
+    group = cloud.client("logs")
+    group.create_log_group(logGroupName=EVENTS)
+    arn = f"arn:aws:logs:{cloud.aws.region}:{cloud.aws.account_id}:log-group:{EVENTS}"
+    events = cloud.client("events")
+    events.put_rule(Name="all", EventBusName=bus, EventPattern=json.dumps({"source": ["tensorant"]}))
+    events.put_targets(Rule="all", EventBusName=bus, Targets=[{"Id": "log", "Arn": arn}])
 
 
 def _dataset(owner: httpx.Client, path: str, project_id: str) -> str:

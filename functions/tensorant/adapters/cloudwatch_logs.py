@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,10 @@ from tensorant.ports import LogLine, LogPage
 if TYPE_CHECKING:
     from mypy_boto3_logs import CloudWatchLogsClient
 
-MAX_LINE_BYTES = 8_000
+MAX_LINE_CHARACTERS = 8_000
+MAX_BATCH_BYTES = 1_048_576
+EVENT_OVERHEAD_BYTES = 26
+"""PutLogEvents takes 1 MiB, counting each event's UTF-8 text and 26 bytes (API reference)."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +33,11 @@ class CloudWatchRunLogs:
         stream = _stream(run_id, attempt)
         millis = int(at.timestamp() * 1000)
         events: Any = [
-            {"timestamp": millis, "message": json.dumps({"source": source, "text": line[:MAX_LINE_BYTES]})}
-            for line in lines
+            {"timestamp": millis, "message": _message(source, line[:MAX_LINE_CHARACTERS])} for line in lines
         ]
         try:
-            self._put(stream, events)
+            for batch in _batches(events):
+                self._put(stream, batch)
         except (ClientError, BotoCoreError) as error:
             raise _fault() from error
 
@@ -72,6 +75,24 @@ class CloudWatchRunLogs:
 
 def _stream(run_id: str, attempt: int) -> str:
     return f"{run_id}/{attempt}"
+
+
+def _message(source: str, text: str) -> str:
+    return json.dumps({"source": source, "text": text}, ensure_ascii=False)
+
+
+def _batches(events: Any) -> Iterator[Any]:
+    """The events in their order, in as few requests as their size allows."""
+    batch: list[Any] = []
+    size = 0
+    for event in events:
+        added = len(event["message"].encode(errors="replace")) + EVENT_OVERHEAD_BYTES
+        if batch and size + added > MAX_BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(event)
+        size += added
+    yield batch
 
 
 def _line(event: Any) -> LogLine:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -82,11 +83,12 @@ class S3Store:
         return (CheckItem(name="storage", verdict=CheckVerdict.OK, seen=seen),)
 
     def _probe(self) -> None:
-        self.put(PROBE, b"ok")
-        if self.get(PROBE, limit=CHUNK) != b"ok":
+        key = f"{PROBE}-{secrets.token_hex(8)}"  # two checks at once must not meet
+        self.put(key, b"ok")
+        if self.get(key, limit=CHUNK) != b"ok":
             raise Storage("not_read_back", f"What was written to {self.bucket} did not come back.")
         try:
-            self.client.delete_object(Bucket=self.bucket, Key=self.prefix + PROBE)
+            self.client.delete_object(Bucket=self.bucket, Key=self.prefix + key)
         except (ClientError, BotoCoreError) as error:
             raise _translated(error, "delete an object") from error
 

@@ -33,6 +33,18 @@ class StepFunctions:
         except (ClientError, BotoCoreError) as error:
             raise _fault("start the execution") from error
 
+    def runs(self, run: Run) -> bool | None:
+        execution_arn = (
+            f"{self.state_machine_arn.replace(':stateMachine:', ':execution:')}:{run.execution_name}"
+        )
+        try:
+            status = self.client.describe_execution(executionArn=execution_arn)["status"]
+        except self.client.exceptions.ExecutionDoesNotExist:
+            return None
+        except (ClientError, BotoCoreError) as error:
+            raise _fault("describe the execution") from error
+        return status == "RUNNING"
+
     def wake(self, task_token: str) -> None:
         try:
             self.client.send_task_success(taskToken=task_token, output="{}")

@@ -20,7 +20,11 @@ from pathlib import Path
 from typing import Any
 
 REFUSED = 3
-REFUSALS = {401, 409, 410}  # unknown token, token bound by another machine, attempt over
+REFUSALS = {
+    401,
+    409,
+    410,
+}  # unknown token, token bound by another machine, attempt over; a lost race is a 503
 CALL_SECONDS = 30
 REPORT_SECONDS = 120
 LOG_SECONDS = 10

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 
-from tensorant.domain.machines import Machine
+from tensorant.domain.machines import Machine, billed_seconds
 from tensorant.domain.quotes import rounded
-
-MINIMUM_BILLED = timedelta(seconds=60)
-"""EC2 bills each start per second, for at least a minute (AWS: On-Demand pricing)."""
 
 SECONDS_PER_HOUR = Decimal(3600)
 
 
 def cost(machine: Machine, *, now: datetime) -> Decimal:
-    """US dollars: compute while running, disk until the machine is gone.
+    """US dollars: compute while running, every start billed for itself, and disk until the machine is gone.
 
-    Counts one running period. Transfer, NAT and taxes are in nobody's quote and not in here.
+    Transfer, NAT and taxes are in nobody's quote and not in here.
     """
-    if machine.started_at is None:
+    if machine.started_at is None or machine.first_started_at is None:
         return Decimal(0)
-    ran = max(MINIMUM_BILLED, (machine.ran_until or now) - machine.started_at)
-    existed = (machine.confirmed_gone_at or now) - machine.started_at
+    ran = machine.ran_seconds_before + billed_seconds(machine.started_at, machine.ran_until or now)
+    existed = (machine.confirmed_gone_at or now) - machine.first_started_at
     compute = machine.quote.compute_usd_per_hour * _hours(ran)
-    return rounded(compute + machine.quote.disk_usd_per_hour * _hours(existed))
+    return rounded(compute + machine.quote.disk_usd_per_hour * _hours(existed.total_seconds()))
 
 
-def _hours(period: timedelta) -> Decimal:
-    return Decimal(str(max(0.0, period.total_seconds()))) / SECONDS_PER_HOUR
+def _hours(seconds: float) -> Decimal:
+    return Decimal(str(max(0.0, seconds))) / SECONDS_PER_HOUR

@@ -152,6 +152,12 @@ class ProviderFault(ProviderError):
     failure_class = FailureClass.PROVIDER_FAULT
 
 
+class Deadline(ProviderError):
+    """The run's time is over."""
+
+    failure_class = FailureClass.DEADLINE
+
+
 class Storage(ProviderError):
     """The organization's object storage refused or failed."""
 

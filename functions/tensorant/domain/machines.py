@@ -55,6 +55,8 @@ class MachineState(StrEnum):
     RUNNING = "running"
     STOPPING = "stopping"
     RETAINED = "retained"
+    RECOVERING = "recovering"
+    """Started again by its owner after it was confirmed stopped."""
     RELEASING = "releasing"
     RELEASED = "released"
     NEVER_EXISTED = "never_existed"
@@ -103,6 +105,12 @@ class Observation:
     account_id: str | None = None
 
 
+MINIMUM_BILLED_SECONDS = 60.0
+"""EC2 bills each start per second, for at least a minute (AWS: On-Demand pricing)."""
+
+RECOVERY_WINDOW = timedelta(hours=2)
+"""How long a restarted machine stays up for its owner to fetch the archive; a restart begins a new one."""
+
 ASK_LEASE = timedelta(minutes=5)
 """How long an unanswered ask may still turn into an instance (EC2: function time-out plus read lag)."""
 
@@ -120,21 +128,30 @@ class Machine:
     parameters: LaunchParameters
     quote: Quote
     asked_at: datetime
+    """When the question was put last."""
+    asks: int = 1
+    """How often it was put."""
     goal: Goal = Goal.RUN
     disposition: Disposition | None = None
     instance_id: str | None = None
     seen: Seen = Seen.NOTHING
     seen_at: datetime | None = None
     started_at: datetime | None = None
-    """The provider's own start of the present running period."""
+    """The provider's own start of the present, or the last, running period."""
     ran_until: datetime | None = None
     """When that period was first seen to have ended."""
+    first_started_at: datetime | None = None
+    ran_seconds_before: float = 0.0
+    """Billed seconds of earlier running periods."""
     reason: str = ""
     """The provider's words for the present state."""
     nonce: str | None = None
     """The machine's own secret number, bound at its first exchange."""
     refusal: Failure | None = None
+    trouble: Failure | None = None
+    """What the provider said to the last call toward the goal, if it refused."""
     confirmed_stopped_at: datetime | None = None
+    """The last time that it was seen to have come to a stop."""
     confirmed_gone_at: datetime | None = None
     version: int = 0
 
@@ -156,10 +173,26 @@ class Machine:
         if self.goal is Goal.GONE:
             return MachineState.RELEASING
         if self.goal is Goal.STOPPED:
-            return MachineState.RETAINED if self.seen is Seen.STOPPED else MachineState.STOPPING
+            return self._kept_state()
         if self.instance_id is None:
             return MachineState.ASKED
         return MachineState.RUNNING if self.seen is Seen.RUNNING else MachineState.STARTING
+
+    def _kept_state(self) -> MachineState:
+        if self.seen is Seen.STOPPED:
+            return MachineState.RETAINED
+        return MachineState.RECOVERING if self.restarted else MachineState.STOPPING
+
+    @property
+    def restarted(self) -> bool:
+        """It was confirmed stopped, and the provider has started it since."""
+        if self.confirmed_stopped_at is None or self.started_at is None:
+            return False
+        return self.seen in {Seen.PENDING, Seen.RUNNING} and self.started_at > self.confirmed_stopped_at
+
+    def shielded(self, now: datetime) -> bool:
+        """Its owner is recovering the adapter: not to be stopped until the window ends."""
+        return self.restarted and self.started_at is not None and now < self.started_at + RECOVERY_WINDOW
 
     @property
     def at_goal(self) -> bool:
@@ -189,7 +222,7 @@ class Machine:
 
     def asked_again(self, *, at: datetime) -> Machine:
         """The lease runs from the last time the question was put."""
-        return replace(self, asked_at=at)
+        return replace(self, asked_at=at, asks=self.asks + 1)
 
     def observed(self, seen: Observation, *, at: datetime) -> Machine:
         """With what the provider said.
@@ -205,16 +238,32 @@ class Machine:
             seen=seen.state,
             seen_at=at,
             started_at=seen.started_at or self.started_at,
-            ran_until=self._ran_until(seen.state, at),
+            first_started_at=self.first_started_at or seen.started_at,
+            ran_until=self._ran_until(seen, at),
+            ran_seconds_before=self._ran_seconds_before(seen.started_at),
             reason=seen.reason,
-            confirmed_stopped_at=self.confirmed_stopped_at or (at if seen.state is Seen.STOPPED else None),
+            confirmed_stopped_at=self._confirmed_stopped_at(seen.state, at),
             confirmed_gone_at=at if seen.state is Seen.GONE else None,
         )
 
-    def _ran_until(self, seen: Seen, at: datetime) -> datetime | None:
-        if seen in {Seen.PENDING, Seen.RUNNING}:
+    def _confirmed_stopped_at(self, seen: Seen, at: datetime) -> datetime | None:
+        came_to_a_stop = seen is Seen.STOPPED and self.seen is not Seen.STOPPED
+        return at if came_to_a_stop else self.confirmed_stopped_at
+
+    def _ran_seconds_before(self, started_at: datetime | None) -> float:
+        """A later start closes the period before it."""
+        if self.started_at is None or started_at is None or not self._started_again(started_at):
+            return self.ran_seconds_before
+        return self.ran_seconds_before + billed_seconds(self.started_at, self.ran_until or started_at)
+
+    def _started_again(self, started_at: datetime | None) -> bool:
+        return started_at is not None and self.started_at is not None and started_at > self.started_at
+
+    def _ran_until(self, seen: Observation, at: datetime) -> datetime | None:
+        """The end of the period before is not the end of one that nobody saw running."""
+        if seen.state in {Seen.PENDING, Seen.RUNNING}:
             return None
-        return self.ran_until or at
+        return at if self._started_again(seen.started_at) else self.ran_until or at
 
     def _missing(self, seen: Observation, *, at: datetime) -> Machine:
         if seen.account_id != self.account_id or at < self.asked_at + ASK_LEASE:
@@ -226,18 +275,24 @@ class Machine:
         )
 
 
-def next_call(goal: Goal, seen: Seen) -> Call | None:
+def billed_seconds(start: datetime, end: datetime) -> float:
+    """What a running period is billed for."""
+    return max(MINIMUM_BILLED_SECONDS, (end - start).total_seconds())
+
+
+def next_call(goal: Goal, seen: Seen, *, shielded: bool = False) -> Call | None:
     """The one provider call that brings a machine nearer its goal; None if there is none to make.
 
     A machine on its way (stopping, shutting down) is left alone: asking twice helps nobody.
-    A pending machine can't be stopped yet, only terminated.
+    A pending machine can't be stopped yet, only terminated. A shielded one is being used for recovery: that
+    holds off a stop, never a termination.
     """
     match goal, seen:
         case _, Seen.GONE | Seen.SHUTTING_DOWN | Seen.NOTHING | Seen.MISSING:
             return None
         case Goal.GONE, _:
             return Call.TERMINATE
-        case Goal.STOPPED, Seen.RUNNING:
+        case Goal.STOPPED, Seen.RUNNING if not shielded:
             return Call.STOP
         case _:
             return None

@@ -56,8 +56,8 @@ class DatasetVersion:
 
     @property
     def key(self) -> str:
-        """Object key under the storage connection's prefix."""
-        return f"projects/{self.project_id}/datasets/{self.id}.jsonl"
+        """Object key under the storage connection's prefix; other content has another key."""
+        return f"projects/{self.project_id}/datasets/{self.id}-{self.sha256}.jsonl"
 
     @property
     def staging_key(self) -> str:

@@ -12,7 +12,7 @@ from tensorant.domain.failures import Failure
 from tensorant.domain.machines import Candidate
 from tensorant.domain.quotes import Quote
 
-TRIAL_ROWS = 64
+TRIAL_ROWS = 32
 """How many rows a trial trains on, at most."""
 
 UNPACKED_IMAGE_GIB = 30
@@ -92,6 +92,8 @@ class Run:
     attempt: int = 0
     """The latest attempt; 0 before the first ask."""
     refused: tuple[Candidate, ...] = ()
+    cancelled_at: datetime | None = None
+    """When a person asked to end it, whether its output is kept or not."""
     outcome: Outcome | None = None
     failure: Failure | None = None
     adapter: Adapter | None = None
@@ -122,6 +124,20 @@ class Run:
         return replace(
             self, launched_at=at, launched_by=by, operation=Operation.LAUNCH, executions=self.executions + 1
         )
+
+    @property
+    def under_way(self) -> bool:
+        """Launched, and not yet known how it ends."""
+        return self.launched_at is not None and self.outcome is None
+
+    def releasing(self) -> Run:
+        """With another execution recorded, which releases its machine."""
+        return replace(self, operation=Operation.RELEASE, executions=self.executions + 1)
+
+    def cancelled(self, *, at: datetime, keep: bool) -> Run:
+        """As a person ended it: kept output still needs recovery, or to be discarded."""
+        outcome = Outcome.NEEDS_RECOVERY if keep else Outcome.CANCELLED
+        return replace(self.ended(outcome, at=at), cancelled_at=self.cancelled_at or at)
 
     def claim(self, quote: Quote, *, at: datetime) -> Run:
         """The execution takes the run: from here its time limit runs, downloads included."""
@@ -165,6 +181,7 @@ class Phase(StrEnum):
     VERIFYING = "verifying"
     RELEASING = "releasing"
     STOPPING = "stopping"
+    RECOVERING = "recovering"
     ENDED = "ended"
 
 
@@ -182,3 +199,8 @@ class Progress:
     first_loss: float | None = None
     loss: float | None = None
     seconds_left: float | None = None
+
+    @property
+    def has_trained(self) -> bool:
+        """From here on there may be output."""
+        return self.step is not None or self.phase in {Phase.TRAINING, Phase.EXPORTING, Phase.VERIFYING}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from dataclasses import dataclass
 
 from tensorant.domain.errors import Unauthenticated
@@ -47,10 +48,10 @@ class TokenMint:
 
 def claim(token: str, *, kind: str) -> Claim:
     """Read what a token claims. Raises `Unauthenticated` if it is not shaped like one of that kind."""
-    parts = token.split(".")
-    if len(parts) != 4 or parts[0] != kind or not parts[2].isdecimal():  # noqa: PLR2004 - kind, run, attempt, digest
+    shape = re.fullmatch(r"(\w+)\.([\w-]{1,64})\.(\d{1,6})\.[0-9a-f]{64}", token, re.ASCII)
+    if shape is None or shape[1] != kind:
         raise refused()
-    return Claim(kind=kind, run_id=parts[1], attempt=int(parts[2]))
+    return Claim(kind=kind, run_id=shape[2], attempt=int(shape[3]))
 
 
 def require_same(token: str, expected: str) -> None:

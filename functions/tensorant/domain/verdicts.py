@@ -64,9 +64,30 @@ def judge(evidence: Evidence) -> Verdict:
     return Verdict(next=Next.RELEASE if gone or not failure.may_leave_output else Next.STOP, failure=failure)
 
 
+LAUNCH_FAILURES: dict[str, tuple[FailureClass, str]] = {
+    "Client.InternalError": (
+        FailureClass.PERMISSION,
+        "Grant the connection the use of the account's default EBS encryption key (KMS).",
+    ),
+    "Client.VolumeLimitExceeded": (FailureClass.QUOTA, "Request a higher EBS limit in Service Quotas."),
+    "Client.InvalidSnapshot.NotFound": (FailureClass.CONFIGURATION, "Choose an AMI whose snapshot exists."),
+    "Server.InsufficientInstanceCapacity": (
+        FailureClass.CAPACITY,
+        "Allow another GPU type or a subnet in another zone, or launch again later.",
+    ),
+    "Server.InternalError": (FailureClass.CAPACITY, "Launch again later."),
+}
+"""State reasons of machines that ended before they ran (EC2: instance state reason codes)."""
+
+
 def _vanished(machine: Machine) -> Failure | None:
     if machine.seen not in {Seen.GONE, Seen.SHUTTING_DOWN}:
         return None
+    code = machine.reason.partition(":")[0]
+    if machine.nonce is None and code in LAUNCH_FAILURES:
+        failure_class, mend = LAUNCH_FAILURES[code]
+        message = f"EC2 could not run the machine {machine.instance_id}: {machine.reason}"
+        return Failure(failure_class=failure_class, code=code, message=message, mend=mend)
     return Failure(
         failure_class=FailureClass.LOST,
         code="machine_lost",

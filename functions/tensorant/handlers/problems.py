@@ -14,6 +14,7 @@ from typing import Any
 
 from aws_lambda_powertools.event_handler import Response, content_types
 
+from tensorant.domain.connections import ConnectionKind
 from tensorant.domain.errors import (
     Conflict,
     Ended,
@@ -41,10 +42,16 @@ STATUS: tuple[tuple[type[TensorantError], HTTPStatus], ...] = (
     (ProviderError, HTTPStatus.CONFLICT),
 )
 
+TAG_FAULTS = {"union_tag_invalid", "union_tag_not_found"}
+
+CHANGED = "changed_meanwhile"
+
 MENDS = {
     "extra_forbidden": "Remove the field, or check its spelling.",
     "missing": "Add the field.",
     "json_invalid": "Send a JSON object.",
+    "union_tag_invalid": f"Use one of {', '.join(ConnectionKind)}.",
+    "union_tag_not_found": f"Add the field: one of {', '.join(ConnectionKind)}.",
 }
 
 
@@ -84,11 +91,17 @@ def response(status: HTTPStatus, problems: Sequence[dict[str, Any]]) -> Response
 
 def _of_fault(fault: Any, request_id: str) -> dict[str, Any]:
     """A validation fault of pydantic in our words."""
-    field = _field([part for part in fault["loc"] if part not in {"body", "query", "path"}])
     kind = str(fault["type"])
+    field = "kind" if kind in TAG_FAULTS else _field(_named(fault["loc"]))
     message = f"{field}: {fault['msg']}." if field else f"{fault['msg']}."
     mend = MENDS.get(kind, "Correct the value.")
     return problem(kind, message, mend, request_id, field=field or None)
+
+
+def _named(location: Sequence[Any]) -> list[Any]:
+    """Without where in the request it was, and without the tag that pydantic puts before a connection's fields."""
+    parts = [part for part in location if part not in {"body", "query", "path"}]
+    return parts[1:] if parts and parts[0] in set(ConnectionKind) else parts
 
 
 def _field(parts: Sequence[Any]) -> str:

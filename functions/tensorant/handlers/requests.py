@@ -12,6 +12,7 @@ from tensorant.domain.connections import AwsSettings, S3Settings
 from tensorant.domain.runs import Draft
 
 Name = Annotated[str, Field(min_length=1, max_length=100)]
+Identifier = Annotated[str, Field(pattern=r"^[\w-]{1,64}$")]
 CONNECTION_REGION = r"^(us|eu|ap|sa|ca|me|af|il|mx)-[a-z]+-\d+$"
 
 
@@ -26,8 +27,8 @@ class CreateOrganization(Request):
 
 class AwsCredentials(Request):
     access_key_id: Annotated[str, Field(pattern=r"^[A-Z0-9]{16,128}$")]
-    secret_access_key: SecretStr
-    session_token: SecretStr | None = None
+    secret_access_key: Annotated[SecretStr, Field(min_length=16, max_length=256)]
+    session_token: Annotated[SecretStr, Field(min_length=16, max_length=4096)] | None = None
 
     def secret(self) -> dict[str, str]:
         secret = {
@@ -85,7 +86,7 @@ CreateConnection = Annotated[AwsConnection | S3Connection, Field(discriminator="
 
 class CreateProject(Request):
     name: Name
-    storage_connection_id: str
+    storage_connection_id: Identifier
 
 
 class CreateDatasetVersion(Request):
@@ -94,9 +95,9 @@ class CreateDatasetVersion(Request):
 
 class CreateRun(Request):
     name: Name
-    project_id: str
-    connection_id: str
-    dataset_version_id: str
+    project_id: Identifier
+    connection_id: Identifier
+    dataset_version_id: Identifier
     base_model: BaseModelRef
     instance_types: Annotated[
         list[Annotated[str, Field(pattern=r"^[a-z0-9-]+\.[a-z0-9-]+$")]], Field(min_length=1, max_length=10)
@@ -107,6 +108,13 @@ class CreateRun(Request):
     trial: bool = False
     lora: LoraSpec = LoraSpec()
     training: TrainingSpec = TrainingSpec()
+
+    @field_validator("instance_types")
+    @classmethod
+    def _no_type_twice(cls, value: list[str]) -> list[str]:
+        if len(set(value)) < len(value):
+            raise ValueError("a type is named twice")
+        return value
 
     @field_validator("base_model", "lora", "training", mode="before")
     @classmethod
@@ -140,3 +148,7 @@ class CreateRun(Request):
             workspace_gib=self.workspace_gib,
             trial=self.trial,
         )
+
+
+class CancelRun(Request):
+    keep_output: bool | None = None

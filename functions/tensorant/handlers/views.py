@@ -188,6 +188,7 @@ class MachineView(BaseModel):
     asked_at: datetime
     started_at: datetime | None
     disposition: Disposition | None
+    trouble: Failure | None
     confirmed_stopped_at: datetime | None
     confirmed_gone_at: datetime | None
     reason: str
@@ -204,6 +205,7 @@ class MachineView(BaseModel):
             asked_at=machine.asked_at,
             started_at=machine.started_at,
             disposition=machine.disposition,
+            trouble=machine.trouble,
             confirmed_stopped_at=machine.confirmed_stopped_at,
             confirmed_gone_at=machine.confirmed_gone_at,
             reason=machine.reason,
@@ -227,6 +229,7 @@ class RunView(BaseModel):
     launched_at: datetime | None
     deadline_at: datetime | None
     ended_at: datetime | None
+    cancelled_at: datetime | None
     outcome: Outcome | None
     failure: Failure | None
 
@@ -247,6 +250,7 @@ class RunView(BaseModel):
             launched_at=run.launched_at,
             deadline_at=run.deadline_at,
             ended_at=run.ended_at,
+            cancelled_at=run.cancelled_at,
             outcome=run.outcome,
             failure=run.failure,
         )

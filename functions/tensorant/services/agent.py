@@ -45,7 +45,7 @@ PHASES: dict[EventType, Phase] = {
 }
 
 EXPORT_MARGIN = timedelta(minutes=2)
-"""The trainer is told to end this long before the run's limit, so that what it has can be kept;
+"""The trainer is told to end this long before the run's limit, so that it can still say why;
 a fifth of the limit where that is less."""
 
 
@@ -68,6 +68,7 @@ class Agents:
         about = claim(asked.token, kind=ONE_TIME)
         machine = self._machine(about.run_id, about.attempt)
         require_same(asked.token, self.mint.one_time(machine))
+        _require_wanted(machine)
         machine = until_settled(lambda: self._bind(machine.run_id, machine.attempt, asked.nonce))
         run = self.store.run(machine.run_id)
         deadline_at = run.deadline_at or self.clock.now()
@@ -84,6 +85,7 @@ class Agents:
 
     def _bind(self, run_id: str, attempt: int, nonce: str) -> Machine:
         machine = self._machine(run_id, attempt)
+        _require_wanted(machine)
         if machine.nonce == nonce:
             return machine
         now = self.clock.now()
@@ -112,16 +114,14 @@ class Agents:
         if machine.nonce is None:
             raise refused()
         require_same(session_token, self.mint.session(machine, machine.nonce))
+        _require_wanted(machine)
         return machine
 
     def _machine(self, run_id: str, attempt: int) -> Machine:
         try:
-            machine = self.store.machine(run_id, attempt)
+            return self.store.machine(run_id, attempt)
         except NotFound:
             raise refused() from None
-        if machine.closed or machine.goal is not Goal.RUN:
-            raise Ended("attempt_over", f"Attempt {attempt} of {run_id} is over.", mend="End the trainer.")
-        return machine
 
     def grants(self, machine: Machine) -> Grants:
         """The job, and rights for this attempt's objects that last an hour."""
@@ -197,6 +197,15 @@ class Agents:
         if progress.attempt != machine.attempt:
             progress = Progress(run_id=machine.run_id, attempt=machine.attempt)
         self.store.save_progress(change(progress, self.clock.now()))
+
+
+def _require_wanted(machine: Machine) -> None:
+    if machine.closed or machine.goal is not Goal.RUN:
+        raise Ended(
+            "attempt_over",
+            f"Attempt {machine.attempt} of {machine.run_id} is over.",
+            mend="End the trainer.",
+        )
 
 
 def advanced(progress: Progress, event: Event, now: datetime) -> Progress:

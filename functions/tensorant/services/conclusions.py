@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorant.domain.errors import FailureClass
+from tensorant.domain.errors import FailureClass, ProviderError, Rejected
 from tensorant.domain.failures import Failure
 from tensorant.domain.machines import Disposition, Goal, Machine, Seen
 from tensorant.domain.runs import Adapter, Outcome, Run
@@ -19,6 +19,19 @@ INTERRUPTED = Failure(
 )
 
 
+def failure_of(error: ProviderError | Rejected) -> Failure:
+    """What an error means for a run that it ends."""
+    if isinstance(error, ProviderError):
+        return Failure.of(error)
+    dataset = error.field == "dataset_version_id"
+    return Failure(
+        failure_class=FailureClass.DATASET if dataset else FailureClass.CONFIGURATION,
+        code=error.code,
+        message=error.message,
+        mend=error.mend,
+    )
+
+
 def fail(run: Run, failure: Failure, *, store: Store, clock: Clock) -> None:
     """End a run that has no machine to care for."""
     now = clock.now()
@@ -31,10 +44,13 @@ def give_up(run: Run, machine: Machine, failure: Failure, *, store: Store, clock
     """End a run's work on its machine; returns the machine's goal from now on.
 
     Where output may be left the machine is to be stopped and the run needs recovery; otherwise there is
-    nothing to keep, the machine is to go and the run has failed.
+    nothing to keep, the machine is to go and the run has failed. Once training has begun there may be
+    output, whatever failed.
     """
     now = clock.now()
-    keep = failure.may_leave_output and machine.seen not in {Seen.GONE, Seen.SHUTTING_DOWN}
+    existed = machine.instance_id is not None or machine.nonce is not None
+    alive = existed and machine.seen not in {Seen.GONE, Seen.SHUTTING_DOWN}
+    keep = alive and (failure.may_leave_output or has_trained(machine, store=store))
     outcome = Outcome.NEEDS_RECOVERY if keep else Outcome.FAILED
     raised = machine.raised(Goal.STOPPED) if keep else machine.raised(Goal.GONE, Disposition.NOTHING_TO_KEEP)
     store.commit(
@@ -46,6 +62,12 @@ def give_up(run: Run, machine: Machine, failure: Failure, *, store: Store, clock
         ],
     )
     return raised.goal
+
+
+def has_trained(machine: Machine, *, store: Store) -> bool:
+    """Whether the machine's trainer has reported a step or more."""
+    progress = store.progress(machine.run_id)
+    return progress is not None and progress.attempt == machine.attempt and progress.has_trained
 
 
 def succeed(run: Run, machine: Machine, adapter: Adapter, *, store: Store, clock: Clock) -> None:

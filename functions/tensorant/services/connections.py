@@ -14,7 +14,7 @@ from tensorant.domain.connections import (
     ConnectionStatus,
     Settings,
 )
-from tensorant.domain.errors import Conflict, NotFound, TensorantError
+from tensorant.domain.errors import DOUBTFUL, Conflict, NotFound, TensorantError
 from tensorant.domain.identity import Actor
 from tensorant.ports import Clock, ComputeCheck, Computes, Ids, ObjectStores, Secrets, Store, Workers
 from tensorant.services.access import member_of
@@ -41,7 +41,7 @@ class SavedConnections:
         """
         member_of(organization_id, actor, store=self.store).require_owner()
         connection = Connection(
-            id=self.ids.new("conn"),
+            id=self.ids.new(f"conn-{settings.kind}"),
             organization_id=organization_id,
             name=name,
             settings=settings,
@@ -56,7 +56,7 @@ class SavedConnections:
 
     def check_again(self, actor: Actor, organization_id: str, connection_id: str) -> Connection:
         """Start another check; read the connection to see its result."""
-        member_of(organization_id, actor, store=self.store)
+        member_of(organization_id, actor, store=self.store).require_owner()
 
         def mark() -> Connection:
             connection = self.store.connection(organization_id, connection_id).checking()
@@ -130,6 +130,8 @@ class ConnectionChecker:
                 return self.computes.open(connection).check(connection.settings)
             items = self.storages.open(connection).check()
             return ComputeCheck(items=items, account_id=None, image=None)
+        except DOUBTFUL:
+            raise
         except TensorantError as error:
             failed = CheckItem(
                 name="connection", verdict=CheckVerdict.FAILED, seen=error.message, mend=error.mend

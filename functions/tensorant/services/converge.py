@@ -8,41 +8,65 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tensorant.domain.errors import Conflict, NotYetConfirmed
+from tensorant.domain.errors import DOUBTFUL, Conflict, NotYetConfirmed, ProviderError
+from tensorant.domain.failures import Failure
 from tensorant.domain.machines import Goal, Machine, MachineState, Observation, next_call
 from tensorant.domain.steps import Next, Step
 from tensorant.ports import Clock, Compute, Computes, Store
 from tensorant.services.conclusions import INTERRUPTED, fail, give_up
 from tensorant.services.conflicts import until_settled
-from tensorant.services.facts import machine_fact
+from tensorant.services.facts import machine_fact, told
 
 
-def converge(machine: Machine, *, compute: Compute, store: Store, clock: Clock) -> Machine:
+def converge(
+    machine: Machine, *, compute: Compute, store: Store, clock: Clock, seen: Observation | None = None
+) -> Machine:
     """Read the provider and make at most one call toward the machine's goal.
 
-    Safe to repeat and to race: goals are only raised, and the record is written only if nobody changed
-    it meanwhile (raises `Conflict`; read again and call again). Raises provider errors as they come.
+    `seen` is a reading that the caller has just made. Safe to repeat and to race: goals are only raised, and
+    the record is written only if nobody changed it meanwhile (raises `Conflict`; read again and call again).
+    Raises provider errors as they come; a refusal is kept in the machine's record.
     """
     if machine.closed:
         return machine
-    seen = compute.observe(machine)
-    if call := next_call(machine.goal, seen.state):
-        compute.make(call, replace(machine, instance_id=machine.instance_id or seen.instance_id))
-    return record(machine, seen, store=store, clock=clock)
+    now = clock.now()
+    try:
+        seen = seen or compute.observe(machine)
+        shielded = machine.observed(seen, at=now).shielded(now)
+        if call := next_call(machine.goal, seen.state, shielded=shielded):
+            compute.make(call, replace(machine, instance_id=machine.instance_id or seen.instance_id))
+    except DOUBTFUL:
+        raise
+    except ProviderError as error:
+        _keep_trouble(machine, Failure.of(error), store=store, clock=clock)
+        raise
+    return record(replace(machine, trouble=None), seen, stored=machine, store=store, clock=clock)
 
 
-def record(machine: Machine, seen: Observation, *, store: Store, clock: Clock) -> Machine:
+def record(
+    machine: Machine, seen: Observation, *, store: Store, clock: Clock, stored: Machine | None = None
+) -> Machine:
     """Store what the provider said, if it is news; returns the machine as stored."""
     now = clock.now()
     observed = machine.observed(seen, at=now)
-    if replace(observed, seen_at=machine.seen_at) == machine:
+    if replace(observed, seen_at=machine.seen_at) == (stored or machine):
         return machine
     fact = machine_fact(machine, _news(observed), observed.reason, at=now, source="provider")
     store.commit(observed, facts=[fact])
     return replace(observed, version=machine.version + 1)
 
 
+def _keep_trouble(machine: Machine, trouble: Failure, *, store: Store, clock: Clock) -> None:
+    """What stands between a machine and its goal, for people to mend; told once."""
+    if machine.trouble == trouble:
+        return
+    fact = machine_fact(machine, "machine_trouble", told(trouble), at=clock.now(), source="provider")
+    store.commit(replace(machine, trouble=trouble), facts=[fact])
+
+
 def _news(machine: Machine) -> str:
+    if machine.restarted:
+        return "machine_recovering"
     if machine.closed:
         return "machine_released" if machine.state is MachineState.RELEASED else "machine_never_existed"
     return f"machine_{machine.seen}"
@@ -73,7 +97,12 @@ class Converger:
                 f"The machine {machine.instance_id} is {machine.seen}; its goal is {machine.goal.name.lower()}.",
                 mend="Nothing to do: the provider is asked again.",
             )
-        return replace(step, attempt=attempt, next=Next.END)
+        return replace(step, attempt=attempt, next=self._after(step.run_id, machine))
+
+    def _after(self, run_id: str, machine: Machine) -> Next:
+        """A run that goes on without this machine asks for another one."""
+        goes_on = machine.closed and self.store.run(run_id).under_way
+        return Next.LAUNCH if goes_on else Next.END
 
     def _converge(self, run_id: str, attempt: int) -> Machine:
         machine = self.store.machine(run_id, attempt)
@@ -86,7 +115,8 @@ class Converger:
         """What was decided before stays; a workflow that broke off keeps what there may be."""
         run, machine = self.store.run(run_id), self.store.machine(run_id, attempt)
         if machine.closed:
-            self._end_unrented(run_id)
+            if goal is Goal.STOPPED:
+                self._end_unrented(run_id, machine.refusal)
         elif machine.goal < goal and goal is Goal.GONE:
             raise Conflict(
                 "no_disposition",
@@ -96,7 +126,7 @@ class Converger:
         elif machine.goal < goal:
             give_up(run, machine, INTERRUPTED, store=self.store, clock=self.clock)
 
-    def _end_unrented(self, run_id: str) -> None:
+    def _end_unrented(self, run_id: str, refusal: Failure | None = None) -> None:
         run = self.store.run(run_id)
         if run.outcome is None:
-            fail(run, INTERRUPTED, store=self.store, clock=self.clock)
+            fail(run, refusal or INTERRUPTED, store=self.store, clock=self.clock)

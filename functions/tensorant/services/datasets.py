@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from tensorant.domain.dataset_rows import Report
@@ -115,10 +115,10 @@ class DatasetValidator:
             current = self.store.dataset_version(organization_id, version_id)
             if current.status is not DatasetStatus.VALIDATING:
                 return current
-            self.store.commit(judged)
+            self.store.commit(replace(judged, version=current.version))
             return judged
 
-        return until_settled(save, tries=2)
+        return until_settled(save)
 
     def _judged(self, dataset: DatasetVersion) -> DatasetVersion:
         """Read once to judge; only a valid file is then copied."""
@@ -130,9 +130,10 @@ class DatasetValidator:
             pass
         if report.faults:
             return dataset.invalid(tuple(report.faults))
-        if self._copied(dataset).sha256 != report.sha256:
+        valid = dataset.valid(sha256=report.sha256, rows=report.rows, size=report.size)
+        if self._copied(valid).sha256 != report.sha256:
             return dataset.invalid((CHANGED,))
-        return dataset.valid(sha256=report.sha256, rows=report.rows, size=report.size)
+        return valid
 
     def _copied(self, dataset: DatasetVersion) -> Report:
         project = self.store.project(dataset.organization_id, dataset.project_id)

@@ -40,6 +40,7 @@ class Drafts:
                 field="dataset_version_id",
             )
         connection = ready_compute(organization_id, draft.connection_id, store=self.store)
+        ready_storage(organization_id, project.storage_connection_id, store=self.store)
         require_offered(draft, self.store.catalog(connection.id))
         now = self.clock.now()
         run = Run(
@@ -71,7 +72,7 @@ class Reviews:
     clock: Clock
 
     def review(self, actor: Actor, organization_id: str, run_id: str) -> Review:
-        """Recheck price and availability of the run's first type. Reserves nothing."""
+        """Recheck the price of the run's first type, and that the connection is ready. Reserves nothing."""
         run = run_of(organization_id, run_id, actor, store=self.store)
         connection = ready_compute(organization_id, run.draft.connection_id, store=self.store)
         compute = self.computes.open(connection)
@@ -91,20 +92,34 @@ def ready_compute(organization_id: str, connection_id: str, *, store: Store) -> 
             mend="Choose a compute connection, for instance of kind aws.",
             field="connection_id",
         )
+    _require_usable(connection, field="connection_id")
+    return connection
+
+
+def ready_storage(organization_id: str, connection_id: str, *, store: Store) -> Connection:
+    """A project's storage, if its last check was good. Raises `Conflict`."""
+    connection = store.connection(organization_id, connection_id)
+    _require_usable(connection, field="project_id")
+    return connection
+
+
+def _require_usable(connection: Connection, *, field: str) -> None:
     if not connection.usable:
         raise Conflict(
             "connection_not_ready",
             f"The connection {connection.name} is {connection.status}, not connected.",
             mend="Check the connection and mend what it reports.",
-            field="connection_id",
+            field=field,
         )
-    return connection
 
 
 def require_offered(draft: Draft, catalog: Catalog | None) -> None:
     """Raise `Invalid` for a type that can't be used here, with the reason and the usable ones."""
-    types = {each.instance_type for each in catalog.types} if catalog else set()
-    excluded = catalog.excluded if catalog else {}
+    known = catalog.types if catalog else ()
+    types = {each.instance_type for each in known if each.usd_per_hour is not None}
+    excluded = {each.instance_type: "its price is unknown" for each in known} | (
+        catalog.excluded if catalog else {}
+    )
     for number, instance_type in enumerate(draft.instance_types):
         if instance_type in types:
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tensorant.domain.errors import DOUBTFUL, Conflict, FailureClass, ProviderError, Rejected
+from tensorant.domain.errors import DOUBTFUL, ProviderError, Rejected
 from tensorant.domain.failures import Failure
 from tensorant.domain.identity import Actor
 from tensorant.domain.quotes import Quote
@@ -12,9 +12,9 @@ from tensorant.domain.runs import Progress, Run
 from tensorant.domain.steps import Next, Step
 from tensorant.ports import Clock, Computes, Store, Workflow
 from tensorant.services.access import run_of
-from tensorant.services.conclusions import SOURCE, fail
+from tensorant.services.conclusions import SOURCE, fail, failure_of
 from tensorant.services.conflicts import until_settled
-from tensorant.services.drafts import ready_compute
+from tensorant.services.drafts import ready_compute, ready_storage
 from tensorant.services.facts import run_fact
 from tensorant.services.quotes import current_quote
 
@@ -71,20 +71,28 @@ class Validator:
         except DOUBTFUL:
             raise
         except (ProviderError, Rejected) as error:
-            failure = _failure_of(error)
-            until_settled(lambda: fail(self.store.run(run.id), failure, store=self.store, clock=self.clock))
-            return replace(step, next=Next.END)
+            failure = failure_of(error)
+            return replace(step, next=until_settled(lambda: self._refuse(run.id, failure)))
         until_settled(lambda: self._claim(run.id, quote))
         return replace(step, next=Next.LAUNCH)
 
     def _rechecked(self, run: Run) -> Quote:
         connection = ready_compute(run.organization_id, run.draft.connection_id, store=self.store)
+        ready_storage(run.organization_id, run.storage_connection_id, store=self.store)
         compute = self.computes.open(connection)
         quote = current_quote(
             run.draft, run.draft.instance_types[0], connection, compute=compute, clock=self.clock
         )
         quote.require_within(run.draft.price_limit_usd_per_hour)
         return quote
+
+    def _refuse(self, run_id: str, failure: Failure) -> Next:
+        """A run that was claimed meanwhile, beside a call that had timed out, is not this one's to end."""
+        run = self.store.run(run_id)
+        if run.claimed:
+            return Next.LAUNCH
+        fail(run, failure, store=self.store, clock=self.clock)
+        return Next.END
 
     def _claim(self, run_id: str, quote: Quote) -> None:
         run, now = self.store.run(run_id), self.clock.now()
@@ -95,12 +103,3 @@ class Validator:
             run.claim(quote, at=now), facts=[run_fact(run, "run_validated", price, at=now, source=SOURCE)]
         )
         self.store.save_progress(Progress(run_id=run_id))
-
-
-def _failure_of(error: ProviderError | Rejected) -> Failure:
-    if isinstance(error, ProviderError):
-        return Failure.of(error)
-    failure_class = FailureClass.CONFIGURATION
-    if isinstance(error, Conflict) and error.field == "dataset_version_id":
-        failure_class = FailureClass.DATASET
-    return Failure(failure_class=failure_class, code=error.code, message=error.message, mend=error.mend)

@@ -37,6 +37,8 @@ class RunStatus:
             if self.run.outcome is not None:
                 return Phase.ENDED
             return self.progress.phase if self.progress else Phase.LAUNCHING
+        if self.machine.restarted:
+            return Phase.RECOVERING
         if self.machine.at_goal:
             return Phase.ENDED
         return Phase.RELEASING if self.machine.goal is Goal.GONE else Phase.STOPPING
@@ -99,5 +101,12 @@ class Adapters:
                 mend="Wait until the run has succeeded, or recover its adapter.",
             )
         storage = self.storages.open(self.store.connection(organization_id, run.storage_connection_id))
+        facts = storage.head(run.adapter.key)
+        if facts is None or facts.etag != run.adapter.etag:
+            raise Conflict(
+                "adapter_changed",
+                f"The object {run.adapter.key} is no longer the one that was verified.",
+                mend="Find out who changed or removed it in your storage.",
+            )
         url = storage.presign_get(run.adapter.key, lasting=DOWNLOAD_LASTS)
         return AdapterDownload(run.adapter, url)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
@@ -16,10 +17,10 @@ from tensorant.contract import (
     Manifest,
     VerificationReport,
 )
-from tensorant.domain.errors import FailureClass
+from tensorant.domain.errors import FailureClass, Storage
 from tensorant.domain.failures import Failure
 from tensorant.domain.machines import Goal
-from tensorant.domain.runs import Adapter, Run
+from tensorant.domain.runs import Adapter, Operation, Run
 from tensorant.domain.steps import Next, Step
 from tensorant.domain.verdicts import RECOVER
 from tensorant.ports import Clock, ObjectFacts, ObjectStore, ObjectStores, Store
@@ -74,6 +75,8 @@ class AdapterVerifier:
         if adapter.report.sound:
             until_settled(lambda: self._succeed(run.id, attempt, adapter))
             return replace(step, next=Next.RELEASE)
+        if step.operation is Operation.VERIFY_RECOVERED:
+            return replace(step, next=Next.END)
         return self._unsound(step, adapter.report)
 
     def _judge(self, run: Run, attempt: int) -> Adapter:
@@ -88,7 +91,8 @@ class AdapterVerifier:
             StoredArchive(storage, key, facts),
             Expected(run_id=run.id, attempt=attempt, spec=run.spec, archive=digest),
         )
-        storage.put(prefix + REPORT_OBJECT, report.model_dump_json(indent=2).encode())
+        with suppress(Storage):  # the verdict is in the record; the copy beside the archive is a courtesy
+            storage.put(prefix + REPORT_OBJECT, report.model_dump_json(indent=2).encode())
         return Adapter(key=key, etag=facts.etag, report=report)
 
     def _succeed(self, run_id: str, attempt: int, adapter: Adapter) -> None:

@@ -13,6 +13,7 @@ from moto.dynamodb.exceptions import ERROR_TYPE_PREFIX, DynamodbException, MockV
 from moto.dynamodb.models.table import StreamRecord, StreamShard
 from moto.dynamodb.responses import DynamoHandler
 
+from tensorant_local.aws import streams
 from tensorant_local.aws.mending import Mends
 
 EXPRESSIONS = (
@@ -62,11 +63,8 @@ def rolled_back_writes_are_streamed(_original: Any, shard: Any, old: Any, new: A
 
 
 def _send(shard: Any, record: Any) -> None:
-    from moto.awslambda.utils import get_backend  # noqa: PLC0415 - heavy, and needed with event source mappings only
-
-    for arn, mapping in shard.table.lambda_event_source_mappings.items():
-        region = arn.split(":")[3]
-        get_backend(shard.account_id, region).send_dynamodb_items(arn, [record], mapping.event_source_arn)
+    for mapping in shard.table.lambda_event_source_mappings.values():
+        streams.hand_over(mapping, record)
 
 
 @mends(DynamoHandler, "transact_write_items")

@@ -23,7 +23,6 @@ from tensorant_local.aws.ec2_lifecycle import State, lock, state_of
 from tensorant_local.aws.mending import Mends
 
 USER_DATA_BYTES = 16384
-SERVER_ERROR = 500
 NO_TOKEN = "ABCDE"
 """What moto takes for the token of a request without one."""
 
@@ -38,7 +37,14 @@ def apply() -> None:
 
 @mends(EC2Response, "call_action")
 def answers_are_written_while_things_change(original: Any, response: Any) -> Any:
-    """One request at a time, and no state changes before its answer is written."""
+    """One request at a time, and no state changes before its answer is written.
+
+    Credentials are revoked and tags removed on whoever runs the cloud's word, since moto judges neither.
+    """
+    code = running.cloud().refused_actions.get(response._get_action())
+    if code is not None:
+        refusal = EC2ClientError(code, "Refused, as this cloud was told.")
+        return response.serialized(ActionResult(refusal))
     with lock:
         return original(response)
 
@@ -125,11 +131,8 @@ def _zone(backend: Any, kwargs: dict[str, Any]) -> str | None:
 def _refuse_as_told(instance_type: str) -> None:
     """Capacity and quota are a matter of the day: whoever runs the cloud says how it is (moto always has all)."""
     code = running.cloud().refusals.get(instance_type)
-    if code is None:
-        return
-    error = EC2ClientError(code, f"{instance_type} can't be launched now.")
-    error.code = SERVER_ERROR if code.startswith("Insufficient") else error.code
-    raise error
+    if code is not None:
+        raise EC2ClientError(code, f"{instance_type} can't be launched now.")
 
 
 def _refuse_impossible(backend: Any, user_data: Any, kwargs: dict[str, Any]) -> None:

@@ -20,6 +20,8 @@ ENVELOPE = ("version", "id", "detail-type", "source", "account", "time", "region
 PLACEHOLDER = re.compile(r"<([^<>]+)>")
 PATH_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 MISSING = object()
+SCHEDULER, SCHEDULED = "aws.events", "Scheduled Event"
+"""The source and the kind of event that a schedule sends to its rule's own targets."""
 
 mends = Mends()
 apply = mends.apply
@@ -66,8 +68,8 @@ def _not_authorized(entry: dict[str, Any]) -> dict[str, str]:
 def functions_and_state_machines_are_no_targets(
     original: Any, rule: Any, original_event: dict[str, Any], *args: Any, **kwargs: Any
 ) -> None:
-    """And disabled rules fire, and `time` is a float."""
-    if rule.state == "DISABLED" or not rule.event_pattern.matches_event(original_event):
+    """And disabled rules fire, schedules match every event, and `time` is a float."""
+    if rule.state == "DISABLED" or not _concerns(rule, original_event):
         return
     event = _as_delivered(original_event)
     targets = rule.targets
@@ -77,6 +79,14 @@ def functions_and_state_machines_are_no_targets(
     rest = [target for target in targets if target["Arn"].split(":")[2] not in {"lambda", "states"}]
     if rest:
         _with_targets(original, rule, rest, original_event, *args, **kwargs)
+
+
+def _concerns(rule: Any, event: dict[str, Any]) -> bool:
+    """Its own schedule's event, or one that its pattern matches; a rule with a schedule may have no pattern."""
+    if event["source"] == SCHEDULER and event["detail-type"] == SCHEDULED:
+        return bool(event["resources"] == [rule.arn])
+    pattern = rule.event_pattern
+    return bool(pattern.get_pattern()) and bool(pattern.matches_event(event))
 
 
 def _with_targets(original: Any, rule: Any, targets: list[Any], *args: Any, **kwargs: Any) -> None:

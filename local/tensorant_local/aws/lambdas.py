@@ -13,16 +13,15 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 from moto.awslambda.exceptions import LambdaClientError
-from moto.awslambda.models import LambdaBackend, LambdaFunction
+from moto.awslambda.models import LambdaFunction
 from moto.awslambda.utils import get_backend
 from moto.awslambda_simple.models import LambdaSimpleBackend
-from moto.core.utils import unix_time
 from moto.stepfunctions.parser.asl.component.state.exec.state_task import lambda_eval_utils
 
 from tensorant_local.aws.mending import Mends
 from tensorant_local.aws.running import Invocation, LambdaInvoker, cloud
 
-__all__ = ["Invocation", "LambdaInvoker", "apply", "invoke", "invoke_later"]
+__all__ = ["Invocation", "LambdaInvoker", "apply", "invoke", "invoke_later", "problem_of"]
 
 RETRIES = 2
 """Of an asynchronous invocation that failed (AWS waits one and two minutes; here it is shortened)."""
@@ -55,20 +54,22 @@ def invoke_later(function_name: str, payload: bytes, *, retries_left: int = RETR
     cloud().background.soon(functools.partial(_attempt, function_name, payload, retries_left))
 
 
-def _attempt(function_name: str, payload: bytes, retries_left: int) -> None:
+def problem_of(function_name: str, payload: bytes) -> str | None:
+    """Run the function; what went wrong, or None."""
     try:
-        problem = _problem(invoke(function_name, payload))
+        invocation = invoke(function_name, payload)
     except LambdaFailed as error:
-        problem = error.message
+        return str(error.message)
+    return invocation.payload.decode(errors="replace") if invocation.error else None
+
+
+def _attempt(function_name: str, payload: bytes, retries_left: int) -> None:
+    problem = problem_of(function_name, payload)
     if problem and retries_left:
         again = functools.partial(_attempt, function_name, payload, retries_left - 1)
         cloud().background.later(cloud().invocation_retry_seconds, again)
     elif problem:
         _log.warning("%s failed for good: %s", function_name, problem)
-
-
-def _problem(invocation: Invocation) -> str | None:
-    return invocation.payload.decode(errors="replace") if invocation.error else None
 
 
 @mends(LambdaSimpleBackend, "invoke")
@@ -106,34 +107,6 @@ def callers_inside_moto_need_docker(
     if invocation.error:
         response_headers["x-amz-function-error"] = invocation.error
     return invocation.payload
-
-
-@mends(LambdaBackend, "send_dynamodb_items")
-def stream_handlers_run_inside_the_write(
-    _original: Any, backend: Any, function_arn: str, items: list[Any], source: str
-) -> bool:
-    """A handler that writes to the table would wait for its own trigger; records are delivered in order, beside it."""
-    records = [_stream_record(item.to_json(), backend.region_name, source) for item in items]
-    name = backend.get_function(function_arn).function_name
-    payload = json.dumps({"Records": records}).encode()
-    cloud().background.in_order(f"{source} {name}", functools.partial(_deliver, name, payload))
-    return True
-
-
-def _deliver(function_name: str, payload: bytes) -> None:
-    for _ in range(1 + RETRIES):
-        problem = _problem(invoke(function_name, payload))
-        if not problem:
-            return
-    _log.warning("%s did not take its stream records: %s", function_name, problem)
-
-
-def _stream_record(record: dict[str, Any], region: str, source: str) -> dict[str, Any]:
-    change = dict(record["dynamodb"])
-    created = change.get("ApproximateCreationDateTime")
-    if created is not None and not isinstance(created, int | float):
-        change["ApproximateCreationDateTime"] = unix_time(created)
-    return record | {"dynamodb": change, "awsRegion": region, "eventSourceARN": source}
 
 
 @mends(lambda_eval_utils, "_invoke_lambda_function")

@@ -53,9 +53,13 @@ class Cloud:
     delays: Delays
     time_scale: float
     invocation_retry_seconds: float
+    schedules_fire: bool = True
+    """Whether rules with a schedule fire by themselves."""
     background: Background = field(default_factory=Background)
     refusals: dict[str, str] = field(default_factory=dict)
     """Error codes of launches that EC2 refuses, by instance type."""
+    refused_actions: dict[str, str] = field(default_factory=dict)
+    """Error codes of all that EC2 refuses, by action."""
 
 
 _current: list[Cloud] = []

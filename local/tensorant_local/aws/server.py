@@ -21,7 +21,17 @@ from moto.moto_server.werkzeug_app import (
 )
 from werkzeug.serving import make_server
 
-from tensorant_local.aws import dynamodb, ec2, ec2_lifecycle, events, lambdas, pricing, running, stepfunctions
+from tensorant_local.aws import (
+    dynamodb,
+    ec2,
+    ec2_lifecycle,
+    events,
+    lambdas,
+    pricing,
+    running,
+    schedules,
+    stepfunctions,
+)
 from tensorant_local.aws.running import Cloud, Delays, Invocation, LambdaInvoker, MachineHost
 
 if TYPE_CHECKING:
@@ -53,7 +63,8 @@ _making_clients = Lock()
 class EmbeddedAws:
     """An AWS account on 127.0.0.1 from `start` to `stop`, or as a context manager. One at a time in a process.
 
-    `time_scale` multiplies the seconds of state machines: waits, retries, time-outs and heartbeats.
+    `time_scale` multiplies the seconds of state machines (waits, retries, time-outs and heartbeats) and the
+    periods of schedules; with `schedules_fire` False these fire when told only (`fire_schedules`).
     Raises `RuntimeError` when moto has another version than `MOTO_VERSION`.
     """
 
@@ -68,6 +79,7 @@ class EmbeddedAws:
         delays: Delays | None = None,
         time_scale: float = 1.0,
         invocation_retry_seconds: float = 0.2,
+        schedules_fire: bool = True,
     ) -> None:
         _refuse_other_versions()
         self._cloud = Cloud(
@@ -76,6 +88,7 @@ class EmbeddedAws:
             delays=delays or Delays(),
             time_scale=time_scale,
             invocation_retry_seconds=invocation_retry_seconds,
+            schedules_fire=schedules_fire,
         )
         self._held = contextlib.ExitStack()
         self._port = 0
@@ -107,13 +120,23 @@ class EmbeddedAws:
         if code is not None:
             self._cloud.refusals[instance_type] = code
 
+    def fire_schedules(self) -> None:
+        """Let every schedule fire now, besides its own times; its targets are called in the background."""
+        schedules.fire_all()
+
+    def refuse_action(self, action: str, code: str | None) -> None:
+        """From here on EC2 answers that action (as `TerminateInstances`) with an error code; None: no longer."""
+        self._cloud.refused_actions.pop(action, None)
+        if code is not None:
+            self._cloud.refused_actions[action] = code
+
     def instance_powered_itself_off(self, instance_id: str) -> None:
         """For the machine host: the operating system of an instance has shut down."""
         ec2_lifecycle.powered_itself_off(instance_id)
 
     def start(self) -> Self:
         """Serve on a free port."""
-        for module in (lambdas, events, stepfunctions, ec2, dynamodb):
+        for module in (lambdas, events, schedules, stepfunctions, ec2, dynamodb):
             module.apply()
         with contextlib.ExitStack() as held:
             running.begin(self._cloud)

@@ -24,6 +24,7 @@ MAKERS: dict[str, Maker] = {
 
 WITHOUT_EFFECT = {
     "AWS::CDK::Metadata": "counts CDK's users",
+    "AWS::CloudWatch::Alarm": "no metric is kept, and nobody is told",
 }
 """Types that are passed over, each with the reason."""
 

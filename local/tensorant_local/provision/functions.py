@@ -119,10 +119,33 @@ def event_invoke_config(site: Site, logical_id: str, properties: Properties) -> 
     return Created(logical_id)
 
 
+def event_source_mapping(site: Site, logical_id: str, properties: Properties) -> Created:
+    """Records of a table's stream to a function. What the function fails at for good is logged, not sent on."""
+    properties.expect("StartingPosition", "TRIM_HORIZON")
+    source = properties.take("EventSourceArn")
+    if ":dynamodb:" not in source:
+        raise NotUnderstood(f"{logical_id}: an event source {source}")
+    made = site.client("lambda").create_event_source_mapping(
+        EventSourceArn=source,
+        **properties.given(
+            "BatchSize",
+            "BisectBatchOnFunctionError",
+            "DestinationConfig",
+            "Enabled",
+            "FilterCriteria",
+            "FunctionName",
+            "MaximumRetryAttempts",
+            "StartingPosition",
+        ),
+    )
+    return Created(made["UUID"], {"Id": made["UUID"]})
+
+
 MAKERS: dict[str, Maker] = {
     "AWS::IAM::Role": role,
     "AWS::IAM::Policy": policy,
     "AWS::Lambda::Function": function,
     "AWS::Lambda::Permission": permission,
     "AWS::Lambda::EventInvokeConfig": event_invoke_config,
+    "AWS::Lambda::EventSourceMapping": event_source_mapping,
 }

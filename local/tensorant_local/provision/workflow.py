@@ -1,12 +1,13 @@
-"""The state machine, event buses and rules."""
+"""The state machine, event buses, rules and schedules."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
+from tensorant_local.aws.schedules import UnknownSchedule, period
 from tensorant_local.provision.resources import Properties, Site
-from tensorant_local.template import Created
+from tensorant_local.template import Created, NotUnderstood
 
 if TYPE_CHECKING:
     from tensorant_local.provision.resources import Maker
@@ -40,14 +41,15 @@ def event_bus(site: Site, _logical_id: str, properties: Properties) -> Created:
 
 
 def rule(site: Site, logical_id: str, properties: Properties) -> Created:
-    """A rule over a pattern. One with a schedule is not understood: moto's would never fire."""
+    """A rule over a pattern, or with a schedule that is a rate."""
+    occasion = _occasion(logical_id, properties)
     events = site.client("events")
     name = properties.take("Name", site.name(logical_id))
     bus = properties.take("EventBusName", "default").rsplit("/", 1)[-1]
     arn = events.put_rule(
         Name=name,
         EventBusName=bus,
-        EventPattern=json.dumps(properties.take("EventPattern")),
+        **occasion,
         **properties.given("State", "Description"),
     )["RuleArn"]
     targets = [_target(site, arn, target) for target in properties.each("Targets")]
@@ -55,8 +57,30 @@ def rule(site: Site, logical_id: str, properties: Properties) -> Created:
     return Created(name, {"Arn": arn})
 
 
+def _occasion(logical_id: str, properties: Properties) -> dict[str, str]:
+    """When the rule fires, as PutRule takes it."""
+    pattern, schedule = properties.take("EventPattern", None), properties.take("ScheduleExpression", None)
+    if schedule is not None:
+        try:
+            period(schedule)
+        except UnknownSchedule as error:
+            raise NotUnderstood(f"{logical_id}: schedule {schedule}") from error
+    if pattern is None and schedule is None:
+        raise NotUnderstood(f"{logical_id}: a rule without EventPattern or ScheduleExpression")
+    given = {
+        "EventPattern": json.dumps(pattern) if pattern is not None else None,
+        "ScheduleExpression": schedule,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
 def _target(site: Site, rule_arn: str, target: Properties) -> dict[str, Any]:
-    target.disregard({"RetryPolicy": "moto delivers once", "DeadLetterConfig": "moto delivers once"})
+    target.disregard(
+        {
+            "RetryPolicy": "handing over cannot fail here; the function's own failures are tried again",
+            "DeadLetterConfig": "handing over cannot fail here",
+        }
+    )
     arn = target.take("Arn")
     if ":lambda:" in arn:
         site.invocations.append((arn.rsplit(":", 1)[-1], "events.amazonaws.com", rule_arn))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -148,3 +150,94 @@ def test_changes_reach_a_function_once_and_in_order(
     assert records()[3]["dynamodb"]["NewImage"]["n"] == {"N": "1"}
     assert records()[3]["dynamodb"]["OldImage"] == {"pk": {"S": "a"}}
     assert len({record["dynamodb"]["SequenceNumber"] for record in records()}) == 4
+
+
+def test_a_filter_keeps_back_what_it_does_not_name(
+    aws: EmbeddedAws, deploy: Callable[[Any], str], calls: Callable[[str], list[Any]]
+) -> None:
+    bench = Bench(aws)
+
+    def listen(_event: Any) -> None:
+        return None
+
+    arn = deploy(listen)
+    pattern = {"eventName": ["INSERT"], "dynamodb": {"Keys": {"pk": {"S": ["b", "c"]}}}}
+    aws.client("lambda").create_event_source_mapping(
+        EventSourceArn=bench.stream_arn,
+        FunctionName=arn,
+        StartingPosition="TRIM_HORIZON",
+        FilterCriteria={"Filters": [{"Pattern": json.dumps(pattern)}]},
+    )
+
+    bench.put("a")
+    bench.put("b")
+    bench.client.update_item(**bench.increment("b"))
+    bench.put("c")
+
+    def told() -> list[tuple[str, str]]:
+        records = [record for event in calls(arn) for record in event["Records"]]
+        return [(record["eventName"], record["dynamodb"]["Keys"]["pk"]["S"]) for record in records]
+
+    eventually(told, lambda seen: len(seen) >= 2)
+    assert told() == [("INSERT", "b"), ("INSERT", "c")]
+
+
+def test_records_wait_for_a_busy_function_and_come_in_batches(
+    aws: EmbeddedAws, deploy: Callable[[Any], str], calls: Callable[[str], list[Any]]
+) -> None:
+    bench, may_go_on = Bench(aws), Event()
+
+    def busy(_event: Any) -> None:
+        may_go_on.wait(10)
+
+    arn = deploy(busy)
+    aws.client("lambda").create_event_source_mapping(
+        EventSourceArn=bench.stream_arn, FunctionName=arn, StartingPosition="TRIM_HORIZON", BatchSize=3
+    )
+
+    bench.put("0")
+    eventually(lambda: calls(arn), bool)
+    for number in range(1, 5):
+        bench.put(str(number))
+    may_go_on.set()
+
+    def batches() -> list[list[str]]:
+        return [
+            [record["dynamodb"]["Keys"]["pk"]["S"] for record in event["Records"]] for event in calls(arn)
+        ]
+
+    eventually(batches, lambda seen: sum(map(len, seen)) >= 5)
+    assert batches() == [["0"], ["1", "2", "3"], ["4"]]
+
+
+def test_a_bad_record_is_parted_from_the_good_ones_and_given_up(
+    aws: EmbeddedAws, deploy: Callable[[Any], str], calls: Callable[[str], list[Any]]
+) -> None:
+    bench, may_go_on, taken = Bench(aws), Event(), []
+
+    def refuses_bad_ones(event: Any) -> None:
+        may_go_on.wait(10)
+        keys = [record["dynamodb"]["Keys"]["pk"]["S"] for record in event["Records"]]
+        if "bad" in keys:
+            raise ValueError("bad")
+        taken.extend(keys)
+
+    arn = deploy(refuses_bad_ones)
+    aws.client("lambda").create_event_source_mapping(
+        EventSourceArn=bench.stream_arn,
+        FunctionName=arn,
+        StartingPosition="TRIM_HORIZON",
+        BisectBatchOnFunctionError=True,
+        MaximumRetryAttempts=1,
+    )
+
+    bench.put("0")
+    eventually(lambda: calls(arn), bool)
+    for key in ("1", "bad", "2", "3"):
+        bench.put(key)
+    may_go_on.set()
+
+    eventually(lambda: list(taken), lambda seen: "3" in seen)
+    assert taken == ["0", "1", "2", "3"]
+    alone = [event for event in calls(arn) if len(event["Records"]) == 1]
+    assert [event["Records"][0]["dynamodb"]["Keys"]["pk"]["S"] for event in alone] == ["0", "1", "bad", "bad"]

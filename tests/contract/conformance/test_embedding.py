@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -78,6 +80,41 @@ def test_functions_may_be_attached_to_a_running_cloud(role_arn_in: Callable[[Emb
         )
 
         assert functions.invoke(FunctionName="late", Payload="{}")["Payload"].read() == b'"late 2"'
+
+
+def test_a_schedule_keeps_time(role_arn_in: Callable[[EmbeddedAws], str]) -> None:
+    seen = a_minute_passes(role_arn_in, schedules_fire=True)
+
+    assert [event["source"] for event in seen[:2]] == ["aws.events", "aws.events"]
+
+
+def test_a_schedule_may_be_kept_from_firing(role_arn_in: Callable[[EmbeddedAws], str]) -> None:
+    assert a_minute_passes(role_arn_in, schedules_fire=False) == []
+
+
+def a_minute_passes(role_arn_in: Callable[[EmbeddedAws], str], *, schedules_fire: bool) -> list[Any]:
+    """What a function was called with by a schedule of one minute, in ten minutes of 50 ms each."""
+    seen: list[Any] = []
+
+    def listen(_name: str, payload: bytes) -> Invocation:
+        seen.append(json.loads(payload))
+        return Invocation(b"null")
+
+    with EmbeddedAws(invoker=listen, time_scale=0.05 / 60, schedules_fire=schedules_fire) as aws:
+        function = aws.client("lambda").create_function(
+            FunctionName="clock",
+            Runtime="python3.13",
+            Role=role_arn_in(aws),
+            Handler="x.y",
+            Code={"ZipFile": b"-"},
+        )
+        events = aws.client("events")
+        events.put_rule(Name="clock", ScheduleExpression="rate(1 minute)")
+        events.put_targets(Rule="clock", Targets=[{"Id": "1", "Arn": function["FunctionArn"]}])
+        give_up_at = time.monotonic() + (10 if schedules_fire else 0.5)
+        while len(seen) < 2 and time.monotonic() < give_up_at:
+            time.sleep(0.02)
+    return seen
 
 
 def test_moto_stays_as_it_came_for_others() -> None:

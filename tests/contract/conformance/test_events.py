@@ -12,7 +12,7 @@ import pytest
 from tests.contract.conformance.patience import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tensorant_local.aws.server import EmbeddedAws
 
@@ -177,3 +177,52 @@ def test_nobody_speaks_for_aws(bench: Bench, listener: str, calls: Callable[[str
     assert answer["Entries"][0]["ErrorCode"] == "NotAuthorizedForSourceException"
     [event] = eventually(lambda: calls(listener), bool)
     assert event["detail"] == {"honest": True}
+
+
+class Clockwork:
+    """A schedule toward one function."""
+
+    def __init__(self, aws: EmbeddedAws, arn: str) -> None:
+        self.aws, self.client = aws, aws.client("events")
+        self.name = f"clock-{uuid4().hex[:8]}"
+        self.client.put_rule(Name=self.name, ScheduleExpression="rate(1 minute)")
+        self.client.put_targets(Rule=self.name, Targets=[{"Id": "1", "Arn": arn}])
+
+    def remove(self) -> None:
+        self.client.remove_targets(Rule=self.name, Ids=["1"])
+        self.client.delete_rule(Name=self.name)
+
+
+@pytest.fixture
+def clockwork(aws: EmbeddedAws, listener: str) -> Iterator[Clockwork]:
+    clock = Clockwork(aws, listener)
+    yield clock
+    clock.remove()
+
+
+def test_a_schedule_calls_its_target_and_hears_nothing_else(
+    clockwork: Clockwork, aws: EmbeddedAws, listener: str, calls: Callable[[str], list[Any]]
+) -> None:
+    clockwork.client.put_events(Entries=[{"Source": "tensorant", "DetailType": "d", "Detail": "{}"}])
+    aws.fire_schedules()
+
+    [event] = eventually(lambda: calls(listener), bool)
+    assert {name: event[name] for name in ("source", "detail-type", "resources", "detail")} == {
+        "source": "aws.events",
+        "detail-type": "Scheduled Event",
+        "resources": [f"arn:aws:events:{aws.region}:{aws.account_id}:rule/{clockwork.name}"],
+        "detail": {},
+    }
+
+
+def test_a_disabled_schedule_rests(
+    clockwork: Clockwork, aws: EmbeddedAws, bench: Bench, listener: str, calls: Callable[[str], list[Any]]
+) -> None:
+    clockwork.client.disable_rule(Name=clockwork.name)
+    bench.rule(listener)
+
+    aws.fire_schedules()
+    bench.put({"later": True})
+
+    [event] = eventually(lambda: calls(listener), bool)
+    assert event["detail"] == {"later": True}

@@ -28,8 +28,8 @@ class Bench:
         self._role_arn = role_arn
         self.echo = echo
 
-    def machine(self, states: dict[str, Any]) -> str:
-        definition = json.dumps({"StartAt": next(iter(states)), "States": states})
+    def machine(self, states: dict[str, Any], **more: Any) -> str:
+        definition = json.dumps({"StartAt": next(iter(states)), "States": states, **more})
         answer = self.sfn.create_state_machine(
             name=f"machine-{uuid4().hex[:8]}", definition=definition, roleArn=self._role_arn
         )
@@ -424,6 +424,34 @@ def test_status_changes_are_events(
     assert (detail["status"], detail["error"], detail["cause"]) == ("FAILED", "Boom", "why")
     assert json.loads(detail["input"]) == {"run_id": "7"}
     events.remove_targets(Rule="executions", Ids=["1"])
+
+
+@pytest.mark.parametrize("status", ["ABORTED", "TIMED_OUT"])
+def test_an_end_from_outside_is_an_event_too(
+    bench: Bench,
+    aws: EmbeddedAws,
+    deploy: Callable[[Any], str],
+    calls: Callable[[str], list[Any]],
+    status: str,
+) -> None:
+    def listen(_event: Any) -> None:
+        return None
+
+    arn, events = deploy(listen), aws.client("events")
+    limit = {"TimeoutSeconds": 2} if status == "TIMED_OUT" else {}
+    machine = bench.machine({"Only": {"Type": "Wait", "Seconds": 600, "End": True}}, **limit)
+    pattern = {"source": ["aws.states"], "detail": {"stateMachineArn": [machine], "status": [status]}}
+    events.put_rule(Name=status, EventPattern=json.dumps(pattern))
+    events.put_targets(Rule=status, Targets=[{"Id": "1", "Arn": arn}])
+
+    execution = bench.sfn.start_execution(stateMachineArn=machine, input='{"run_id": "8"}')["executionArn"]
+    if status == "ABORTED":
+        bench.sfn.stop_execution(executionArn=execution)
+
+    [event] = eventually(lambda: calls(arn), bool)
+    assert (event["detail"]["executionArn"], event["detail"]["status"]) == (execution, status)
+    assert json.loads(event["detail"]["input"]) == {"run_id": "8"}
+    events.remove_targets(Rule=status, Ids=["1"])
 
 
 def test_an_unknown_execution_is_refused(bench: Bench) -> None:

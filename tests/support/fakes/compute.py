@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 
 from tensorant.domain.connections import AwsSettings, CheckItem, CheckVerdict, Connection, GpuType, ImageFacts
-from tensorant.domain.errors import Configuration
 from tensorant.domain.machines import Call, Machine, Observation, Seen
-from tensorant.ports import Compute, ComputeCheck, CurrentPrice
+from tensorant.ports import Compute, ComputeCheck, CurrentPrice, Listed
 
 PASSING = {Seen.PENDING: Seen.RUNNING, Seen.STOPPING: Seen.STOPPED, Seen.SHUTTING_DOWN: Seen.GONE}
 
@@ -42,6 +41,7 @@ class Instance:
     state: Seen
     started_at: datetime
     reason: str = ""
+    tags: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -63,6 +63,7 @@ class FakeCompute:
     instances: dict[str, Instance] = field(default_factory=dict)
     calls: list[tuple[str, str]] = field(default_factory=list)
     _troubles: list[_Trouble] = field(default_factory=list)
+    _meanwhile: list[tuple[str, Callable[[], object]]] = field(default_factory=list)
     _made: int = 0
 
     # -- for tests ---------------------------------------------------------------------------------------
@@ -70,6 +71,10 @@ class FakeCompute:
     def fail_next(self, operation: str, error: Exception, *, acting: bool = False) -> None:
         """The next `operation` raises; with `acting` it does its work first, as when an answer gets lost."""
         self._troubles.append(_Trouble(operation, error, acting))
+
+    def during_next(self, operation: str, action: Callable[[], object]) -> None:
+        """Somebody acts while the next `operation` is under way."""
+        self._meanwhile.append((operation, action))
 
     def let_time_pass(self) -> None:
         """Every machine leaves the state that it is only passing through."""
@@ -79,6 +84,15 @@ class FakeCompute:
     def set(self, instance_id: str, state: Seen, reason: str = "") -> None:
         self.instances[instance_id].state = state
         self.instances[instance_id].reason = reason
+
+    def restart(self, instance_id: str, *, at: datetime) -> None:
+        """As its owner does in the provider's console."""
+        instance = self.instances[instance_id]
+        instance.state, instance.started_at, instance.reason = Seen.RUNNING, at, ""
+
+    def add(self, instance: Instance) -> None:
+        """A machine that was not asked for here."""
+        self.instances[instance.id] = instance
 
     def forget(self, instance_id: str) -> None:
         """As EC2 does about an hour after a termination."""
@@ -128,12 +142,27 @@ class FakeCompute:
         if instance is None:
             return
         if call is Call.STOP:
-            _stop(instance)
+            if instance.state is Seen.RUNNING:
+                instance.state = Seen.STOPPING
         elif instance.state is Seen.STOPPED:
             instance.state = Seen.GONE
         elif instance.state is not Seen.GONE:
             instance.state = Seen.SHUTTING_DOWN
         self._raise(call.value, acting=True)
+
+    def listed(self, deployment_id: str) -> Sequence[Listed]:
+        self.calls.append(("list", deployment_id))
+        self._raise("list", acting=False)
+        return [
+            _listed(instance)
+            for instance in self.instances.values()
+            if instance.tags.get("tensorant:deployment") == deployment_id and instance.state is not Seen.GONE
+        ]
+
+    def stop(self, instance_id: str) -> None:
+        self.calls.append(("stop", instance_id))
+        self._raise("stop", acting=False)
+        self.instances[instance_id].state = Seen.STOPPING
 
     # -- inside ------------------------------------------------------------------------------------------
 
@@ -145,6 +174,7 @@ class FakeCompute:
             user_data=user_data,
             state=Seen.PENDING,
             started_at=self.starts_at,
+            tags=dict(machine.parameters.tags),
         )
         self.instances[instance.id] = instance
         return instance
@@ -154,6 +184,9 @@ class FakeCompute:
         return next(found, None)
 
     def _raise(self, operation: str, *, acting: bool) -> None:
+        for each in [each for each in self._meanwhile if each[0] == operation]:
+            self._meanwhile.remove(each)
+            each[1]()
         for trouble in self._troubles:
             if (trouble.operation, trouble.acting) == (operation, acting):
                 self._troubles.remove(trouble)
@@ -169,13 +202,14 @@ def _seen(instance: Instance) -> Observation:
     )
 
 
-def _stop(instance: Instance) -> None:
-    if instance.state is Seen.RUNNING:
-        instance.state = Seen.STOPPING
-    elif instance.state not in {Seen.STOPPING, Seen.STOPPED}:
-        raise Configuration(
-            "IncorrectInstanceState", f"{instance.id} is {instance.state} and can't be stopped."
-        )
+def _listed(instance: Instance) -> Listed:
+    attempt = instance.tags.get("tensorant:attempt", "")
+    return Listed(
+        observation=_seen(instance),
+        client_token=instance.client_token or None,
+        run_id=instance.tags.get("tensorant:run"),
+        attempt=int(attempt) if attempt.isdecimal() else None,
+    )
 
 
 @dataclass

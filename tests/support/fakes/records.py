@@ -140,6 +140,18 @@ class MemoryStore:
         found = [each for each in self._all(Machine) if each.run_id == run_id]
         return sorted(found, key=lambda each: each.attempt)
 
+    def open_machines(self) -> Sequence[Machine]:
+        found = [each for each in self._all(Machine) if not each.closed]
+        return sorted(found, key=lambda each: (each.run_id, each.attempt))
+
+    def compute_connections(self) -> Sequence[Connection]:
+        found = [each for each in self._all(Connection) if each.kind.is_compute]
+        return sorted(found, key=lambda each: each.id)
+
+    def runs_under_way(self) -> Sequence[Run]:
+        found = [each for each in self._all(Run) if each.under_way]
+        return sorted(found, key=lambda each: each.id)
+
     def machine_by_instance(self, account_id: str, region: str, instance_id: str) -> Machine | None:
         wanted = (account_id, region, instance_id)
         found = (

@@ -41,9 +41,13 @@ class SequentialIds:
 
 @dataclass
 class FakeWorkflow:
-    """`started` has every request to start, `executions` each name once; `trouble` is raised by the next start."""
+    """`started` has every request to start, `executions` each name once; `trouble` is raised by the next start.
+
+    An execution runs until it is in `ended`.
+    """
 
     started: list[str] = field(default_factory=list)
+    ended: set[str] = field(default_factory=set)
     woken: list[str] = field(default_factory=list)
     beaten: list[str] = field(default_factory=list)
     trouble: list[Exception] = field(default_factory=list)
@@ -56,6 +60,11 @@ class FakeWorkflow:
         if self.trouble:
             raise self.trouble.pop(0)
         self.started.append(run.execution_name)
+
+    def runs(self, run: Run) -> bool | None:
+        if run.execution_name not in self.started:
+            return None
+        return run.execution_name not in self.ended
 
     def wake(self, task_token: str) -> None:
         self.woken.append(task_token)

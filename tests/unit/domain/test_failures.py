@@ -46,7 +46,7 @@ def provider_errors() -> list[type[ProviderError]]:
 def test_every_provider_error_has_a_failure_class_of_its_own() -> None:
     classes = [each.failure_class for each in provider_errors()]
 
-    assert len(classes) == len(set(classes)) == 11
+    assert len(classes) == len(set(classes)) == 12
 
 
 def test_a_failure_keeps_the_errors_words() -> None:

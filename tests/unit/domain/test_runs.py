@@ -66,7 +66,7 @@ def test_objects_of_an_attempt_lie_under_its_own_prefix() -> None:
     assert run().prefix(2) == "runs/run-1/attempt-2/"
 
 
-@pytest.mark.parametrize(("trial", "rows", "sample"), [(False, 200, None), (True, 200, 64), (True, 10, 10)])
+@pytest.mark.parametrize(("trial", "rows", "sample"), [(False, 200, None), (True, 200, 32), (True, 10, 10)])
 def test_a_trial_trains_on_a_small_sample(*, trial: bool, rows: int, sample: int | None) -> None:
     drafted = run({"trial": trial})
     dataset = drafted.dataset.model_copy(update={"rows": rows})

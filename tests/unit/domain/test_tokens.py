@@ -13,6 +13,7 @@ from tests.support.worlds import FIRST_SUBNET, G5, Candidate, machine
 
 MINT = TokenMint(b"deployment-key")
 NONCE = "n" * 32
+DIGEST = "0123456789abcdef" * 4
 
 
 def test_a_one_time_token_is_an_hmac_of_the_ask() -> None:
@@ -57,11 +58,30 @@ def test_a_token_claims_whose_it_is() -> None:
         "tt1.run-1.-1.abc",
         "tt1.run-1.1.abc.d",
         "ts1.run-1.1.abc",
+        f"ts1.run-1.1.{DIGEST}",
+        f"tt1.run-1.1.{DIGEST}0",
+        f"tt1.run-1.1.{DIGEST[1:]}",
+        f"tt1.run-1.1.{DIGEST[1:]}F",
+        f"tt1.run-1.1.{DIGEST}\n",
+        f" tt1.run-1.1.{DIGEST}",
+        f"tt1.run-1.-1.{DIGEST}",
+        f"tt1.run-1..{DIGEST}",
+        f"tt1.run-1.\u0661.{DIGEST}",
+        f"tt1.run-1.1234567.{DIGEST}",
+        f"tt1.run#1.1.{DIGEST}",
+        f"tt1..1.{DIGEST}",
+        f"tt1.{'r' * 65}.1.{DIGEST}",
     ],
 )
 def test_what_is_not_shaped_like_a_one_time_token_is_refused(token: str) -> None:
     with pytest.raises(Unauthenticated):
         claim(token, kind=ONE_TIME)
+
+
+def test_the_longest_shape_that_is_one() -> None:
+    token = f"tt1.{'r' * 64}.123456.{DIGEST}"
+
+    assert claim(token, kind=ONE_TIME) == Claim("tt1", "r" * 64, 123456)
 
 
 def test_only_the_same_token_passes() -> None:

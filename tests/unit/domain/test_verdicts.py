@@ -67,6 +67,48 @@ def test_a_machine_that_somebody_terminated_is_lost(state: Seen) -> None:
     assert "User initiated" in (found.failure.message if found.failure else "")
 
 
+@pytest.mark.parametrize(
+    ("code", "failure_class"),
+    [
+        ("Client.InternalError", FailureClass.PERMISSION),
+        ("Client.VolumeLimitExceeded", FailureClass.QUOTA),
+        ("Client.InvalidSnapshot.NotFound", FailureClass.CONFIGURATION),
+        ("Server.InsufficientInstanceCapacity", FailureClass.CAPACITY),
+        ("Server.InternalError", FailureClass.CAPACITY),
+    ],
+)
+def test_a_machine_that_ec2_could_not_run_says_why(code: str, failure_class: FailureClass) -> None:
+    ended = seen(Seen.GONE, f"{code}: AWS's own text")
+
+    found = judge(evidence(machine=ended, heard_at=None))
+
+    assert verdict_of(found) == (Next.RELEASE, failure_class, code)
+    assert found.failure is not None
+    assert "AWS's own text" in found.failure.message
+    assert found.failure.mend
+
+
+def test_a_machine_that_had_spoken_was_lost_whatever_the_reason() -> None:
+    ended = replace(seen(Seen.GONE, "Server.InternalError: Hardware failed"), nonce="n" * 32)
+
+    assert verdict_of(judge(evidence(machine=ended))) == (Next.RELEASE, FailureClass.LOST, "machine_lost")
+
+
+@pytest.mark.parametrize(
+    "reason", ["Client.UserInitiatedShutdown: User initiated shutdown", "", "unheard of"]
+)
+def test_other_reasons_are_no_launch_failure(reason: str) -> None:
+    found = judge(evidence(machine=seen(Seen.GONE, reason), heard_at=None))
+
+    assert verdict_of(found) == (Next.RELEASE, FailureClass.LOST, "machine_lost")
+
+
+def test_a_full_disk_is_a_matter_of_configuration() -> None:
+    found = judge(evidence(terminal_event=event(EventType.FAILED, code=TrainerExit.DISK)))
+
+    assert verdict_of(found) == (Next.RELEASE, FailureClass.CONFIGURATION, TrainerExit.DISK)
+
+
 @pytest.mark.parametrize("state", [Seen.STOPPED, Seen.STOPPING])
 def test_a_machine_that_stopped_by_itself_is_kept(state: Seen) -> None:
     found = judge(evidence(machine=seen(state)))

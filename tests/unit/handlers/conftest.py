@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import io
 import json
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import boto3
@@ -17,77 +14,18 @@ import pytest
 from moto import mock_aws
 
 from tensorant import bootstrap
+from tests.support.calls import Caller, fixture_of
 from tests.support.tables import create_table
 from tests.support.worlds import World
 
-EVENTS = Path(__file__).parents[2] / "fixtures" / "events"
 REGION = "us-east-1"
 TABLE = "tensorant"
-CONTEXT = SimpleNamespace(
-    function_name="tensorant-test",
-    memory_limit_in_mb=512,
-    invoked_function_arn="arn:aws:lambda:us-east-1:123456789012:function:tensorant-test",
-    aws_request_id="invocation-1",
-    get_remaining_time_in_millis=lambda: 29_000,
-)
 TRUST = {
     "Version": "2012-10-17",
     "Statement": [
         {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
     ],
 }
-
-
-def fixture_of(name: str) -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads((EVENTS / f"{name}.json").read_text())
-    return loaded
-
-
-@dataclass(frozen=True)
-class Answer:
-    status: int
-    body: Any
-
-    @property
-    def error(self) -> dict[str, Any]:
-        error: dict[str, Any] = self.body["error"]
-        return error
-
-
-@dataclass(frozen=True)
-class Caller:
-    """Calls a handler as API Gateway does."""
-
-    handler: Callable[[dict[str, Any], Any], dict[str, Any]]
-    template: dict[str, Any]
-    claims: dict[str, str] = field(default_factory=dict)
-
-    def as_(self, subject: str, **claims: str) -> Caller:
-        return Caller(self.handler, self.template, {"sub": subject, **claims})
-
-    def get(self, path: str, query: str = "") -> Answer:
-        return self.call("GET", path, query=query)
-
-    def post(self, path: str, body: Any = None, *, token: str | None = None) -> Answer:
-        return self.call("POST", path, body=body, token=token)
-
-    def call(
-        self, method: str, path: str, *, body: Any = None, query: str = "", token: str | None = None
-    ) -> Answer:
-        event = copy.deepcopy(self.template)
-        event["rawPath"] = event["requestContext"]["http"]["path"] = path
-        event["requestContext"]["http"]["method"] = method
-        event["rawQueryString"] = query
-        if query:
-            event["queryStringParameters"] = dict(pair.split("=") for pair in query.split("&"))
-        if body is not None:
-            event["body"] = body if isinstance(body, str) else json.dumps(body)
-        if token is not None:
-            event["headers"]["authorization"] = f"Bearer {token}"
-        if "authorizer" in event["requestContext"]:
-            event["requestContext"]["authorizer"]["jwt"]["claims"] |= self.claims
-        answer = self.handler(event, CONTEXT)
-        return Answer(answer["statusCode"], json.loads(answer["body"]))
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from tensorant import bootstrap
 from tensorant.contract import Grants, HeartbeatReply, Session
 from tensorant.domain.machines import Goal
 from tensorant.handlers import agent
+from tests.support.calls import Answer, Caller
 from tests.support.worlds import RUN, S3, World
-from tests.unit.handlers.conftest import Answer, Caller
 
 API = "/agent/v1"
 NONCE, OTHER_NONCE = "n" * 32, "m" * 32

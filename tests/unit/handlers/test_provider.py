@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -11,8 +12,8 @@ from tensorant.contract import VerificationReport
 from tensorant.domain.connections import ConnectionStatus
 from tensorant.domain.runs import Adapter, Outcome
 from tensorant.handlers import provider
+from tests.support.calls import Caller
 from tests.support.worlds import ORG, RUN, S3, World, aws_connection, run
-from tests.unit.handlers.conftest import Caller
 
 BASE = f"/v1/organizations/{ORG}/runs/{RUN}"
 ADAPTER = Adapter(key="runs/run-1/attempt-1/adapter.zip", etag='"e"', report=VerificationReport(sound=True))
@@ -48,8 +49,19 @@ def test_a_review_needs_credentials(cloud: World, member: Caller) -> None:
     assert answer.error["mend"]
 
 
-def test_an_adapter_is_downloaded_from_the_organizations_own_bucket(cloud: World, member: Caller) -> None:
-    cloud.store.commit(run(outcome=Outcome.SUCCEEDED, adapter=ADAPTER))
+@pytest.fixture(scope="module")
+def stored(deployment: pytest.MonkeyPatch) -> str:
+    """The ETag of an archive in the organization's bucket."""
+    client = bootstrap.client("s3")
+    client.create_bucket(Bucket="adapters")
+    stored = client.put_object(Bucket="adapters", Key=f"team/{ADAPTER.key}", Body=b"an archive")
+    return str(stored["ETag"])
+
+
+def test_an_adapter_is_downloaded_from_the_organizations_own_bucket(
+    cloud: World, member: Caller, stored: str
+) -> None:
+    cloud.store.commit(run(outcome=Outcome.SUCCEEDED, adapter=replace(ADAPTER, etag=stored)))
     bootstrap.secrets().write(S3, {"access_key_id": "AKIA", "secret_access_key": "secret"})
 
     answer = member.get(f"{BASE}/adapter")
@@ -61,6 +73,16 @@ def test_an_adapter_is_downloaded_from_the_organizations_own_bucket(cloud: World
     assert url.startswith("https://adapters.s3.")
     assert "/team/runs/run-1/attempt-1/adapter.zip?" in url
     assert f"X-Amz-Expires={answer.body['expires_in_seconds']}" in url
+
+
+@pytest.mark.usefixtures("stored")
+def test_an_object_that_is_no_longer_the_verified_one_is_not_handed_out(cloud: World, member: Caller) -> None:
+    cloud.store.commit(run(outcome=Outcome.SUCCEEDED, adapter=ADAPTER))
+    bootstrap.secrets().write(S3, {"access_key_id": "AKIA", "secret_access_key": "secret"})
+
+    answer = member.get(f"{BASE}/adapter")
+
+    assert (answer.status, answer.error["code"]) == (409, "adapter_changed")
 
 
 def test_without_an_adapter_there_is_nothing_to_download(cloud: World, member: Caller) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
@@ -20,13 +21,15 @@ from tensorant.handlers import (
     converge_machine,
     dataset_worker,
     ec2_events,
+    execution_ended,
     launch_machine,
     observe_machine,
+    sweep,
     validate_run,
     verify_adapter,
 )
+from tests.support.calls import CONTEXT, fixture_of
 from tests.support.worlds import AWS, DATASET, ORG, RUN, S3, World, dataset_version, later, run
-from tests.unit.handlers.conftest import CONTEXT, fixture_of
 
 TASK = {"run_id": RUN, "operation": "launch", "number": 1}
 
@@ -53,6 +56,16 @@ def test_a_claimed_run_goes_on_to_launch(cloud: World) -> None:
     assert flat(validate_run.handler(TASK, CONTEXT))["next"] == "launch"
 
 
+@pytest.fixture
+def credentials(deployment: pytest.MonkeyPatch) -> Iterator[None]:
+    """The connection's own, for one test."""
+    bootstrap.secrets().write(AWS, {"access_key_id": "AKIA", "secret_access_key": "secret"})
+    yield
+    name = f"{bootstrap.settings().secret_prefix}/{AWS}"
+    bootstrap.client("secretsmanager").delete_secret(SecretId=name, ForceDeleteWithoutRecovery=True)
+
+
+@pytest.mark.usefixtures("credentials")
 def test_a_run_that_has_ended_is_not_launched(cloud: World) -> None:
     cloud.claimed()
     cloud.change_run(outcome=Outcome.CANCELLED)
@@ -134,6 +147,36 @@ def test_a_state_change_of_somebody_elses_machine_is_passed_over(cloud: World) -
     assert cloud.store.last_signal(RUN) == 0
 
 
+def ended(**request: Any) -> dict[str, Any]:
+    return {"detail": {"status": "FAILED", "input": json.dumps(request)}}
+
+
+def test_an_execution_that_ended_badly_ends_its_run(cloud: World) -> None:
+    cloud.claimed()
+
+    execution_ended.handler(ended(run_id=RUN, operation="launch", number=1), CONTEXT)
+
+    assert cloud.run.outcome is Outcome.FAILED
+
+
+def test_an_execution_that_was_about_no_run_is_passed_over(cloud: World) -> None:
+    cloud.claimed()
+
+    execution_ended.handler(ended(comment="started by hand"), CONTEXT)
+
+    assert cloud.run.outcome is None
+
+
+def test_a_sweep_reports_in_json(cloud: World) -> None:
+    cloud.launched()
+
+    report = sweep.handler({}, CONTEXT)
+
+    assert json.loads(json.dumps(report)) == report
+    assert report["started"] == [RUN]
+    assert list(report["troubled"]) == [AWS]  # its credentials are not stored
+
+
 # -- workers -----------------------------------------------------------------------------------------------
 
 
@@ -156,6 +199,7 @@ def test_a_dataset_is_validated_and_copied_to_the_organizations_bucket(cloud: Wo
 
     dataset_worker.handler({"organization_id": ORG, "version_id": DATASET}, CONTEXT)
 
-    assert cloud.store.dataset_version(ORG, DATASET).status == "valid"
-    copied = client.get_object(Bucket="adapters", Key=f"team/{waiting.key}")["Body"].read()
+    stored = cloud.store.dataset_version(ORG, DATASET)
+    copied = client.get_object(Bucket="adapters", Key=f"team/{stored.key}")["Body"].read()
+    assert stored.status == "valid"
     assert copied == row

@@ -109,6 +109,24 @@ def test_an_attempt_that_is_over_has_no_session(
         agents.authenticate(token)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [{"goal": Goal.STOPPED}, {"confirmed_gone_at": later()}],
+)
+def test_that_an_attempt_is_over_is_told_only_to_its_own_machine(
+    world: World, agents: Agents, changes: dict[str, Any]
+) -> None:
+    world.rented()
+    exchange(world, agents)
+    world.change_machine(**changes)
+    wrong = "0" * 64
+
+    with pytest.raises(Unauthenticated):
+        agents.exchange(TokenExchange(token=f"tt1.run-1.1.{wrong}", nonce=NONCE))
+    with pytest.raises(Unauthenticated):
+        agents.authenticate(f"ts1.run-1.1.{wrong}")
+
+
 def test_a_session_token_shows_whose_machine_speaks(world: World, agents: Agents) -> None:
     world.rented()
 
@@ -146,7 +164,7 @@ def test_grants_reach_this_attempts_objects_alone_for_an_hour(world: World, agen
     grants = agents.grants(world.rented())
 
     assert grants.spec == world.run.spec
-    assert grants.dataset_url == "memory://get/projects/proj-1/datasets/data-1.jsonl?seconds=3600"
+    assert grants.dataset_url == f"memory://get/projects/proj-1/datasets/data-1-{'d' * 64}.jsonl?seconds=3600"
     assert grants.archive_put_url == "memory://put/runs/run-1/attempt-1/adapter.zip?seconds=3600"
     assert grants.manifest_put_url == "memory://put/runs/run-1/attempt-1/adapter.manifest.json?seconds=3600"
     assert grants.expires_at == later(hours=1)

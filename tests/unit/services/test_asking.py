@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,7 @@ from tensorant.domain.runs import Operation, Outcome, Phase
 from tensorant.domain.steps import Next
 from tensorant.domain.tokens import PLACEHOLDER
 from tensorant.services.asking import Asker
+from tensorant.services.candidates import Choices
 from tests.support.worlds import (
     ACCOUNT,
     FIRST_SUBNET,
@@ -41,7 +43,8 @@ NONE_HERE = Capacity("InsufficientInstanceCapacity", "None in this zone.", mend=
 
 @pytest.fixture
 def asker(world: World) -> Asker:
-    return Asker(world.store, world.computes, world.mint, world.clock, "https://api.example/", "dep-1")
+    choices = Choices(world.clock, "https://api.example/", "dep-1")
+    return Asker(world.store, world.computes, world.mint, world.clock, choices)
 
 
 def test_a_machine_is_asked_for_and_waited_for(world: World, asker: Asker) -> None:
@@ -247,17 +250,39 @@ def test_after_its_limit_nothing_is_asked(world: World, asker: Asker) -> None:
 
     assert answer.next is Next.END
     assert world.run.outcome is Outcome.FAILED
+    assert world.run.failure is not None
+    assert world.run.failure.failure_class is FailureClass.DEADLINE
     assert world.store.machines(RUN) == []
     assert world.compute.asked("ask") == []
 
 
-def test_a_run_that_has_ended_asks_nothing_and_goes_to_stop(world: World, asker: Asker) -> None:
-    world.rented()
+def test_a_run_that_has_ended_asks_nothing(world: World, asker: Asker) -> None:
+    world.claimed()
     world.change_run(outcome=Outcome.CANCELLED)
 
     answer = asker.ask(step())
 
-    assert (answer.next, answer.attempt) == (Next.STOP, 1)
+    assert (answer.next, answer.attempt) == (Next.STOP, 0)
+    assert world.store.machines(RUN) == []
+    assert world.compute.calls == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "next_step"),
+    [
+        ({"goal": Goal.STOPPED}, Next.STOP),
+        ({"goal": Goal.GONE, "disposition": Disposition.DISCARDED}, Next.RELEASE),
+    ],
+)
+def test_a_machine_that_is_no_longer_wanted_is_not_asked_for_again(
+    world: World, asker: Asker, changes: dict[str, Any], next_step: Next
+) -> None:
+    world.asked(**changes)
+    world.change_run(outcome=Outcome.CANCELLED)
+
+    answer = asker.ask(step())
+
+    assert (answer.next, answer.attempt) == (next_step, 1)
     assert world.compute.calls == []
 
 

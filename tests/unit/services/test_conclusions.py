@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tensorant.contract import VerificationReport
-from tensorant.domain.errors import Conflict, FailureClass
+from tensorant.domain.errors import Conflict, FailureClass, ProviderError, Quota, Rejected
 from tensorant.domain.failures import Failure
 from tensorant.domain.machines import Disposition, Goal, Seen
 from tensorant.domain.runs import Adapter, Outcome
-from tensorant.services.conclusions import fail, give_up, succeed
+from tensorant.services.conclusions import fail, failure_of, give_up, succeed
 from tests.support.worlds import World
 
 ADAPTER = Adapter(key="runs/run-1/attempt-1/adapter.zip", etag='"e"', report=VerificationReport(sound=True))
@@ -49,6 +49,50 @@ def test_a_machine_that_is_gone_leaves_nothing_to_recover(world: World, seen: Se
 
     assert give(world, FailureClass.LOST) is Goal.GONE
     assert world.run.outcome is Outcome.FAILED
+
+
+@pytest.mark.parametrize("failure_class", FailureClass)
+def test_once_training_has_begun_output_is_kept_whatever_failed(
+    world: World, failure_class: FailureClass
+) -> None:
+    world.rented()
+    world.trained()
+
+    assert give(world, failure_class) is Goal.STOPPED
+    assert world.run.outcome is Outcome.NEEDS_RECOVERY
+
+
+def test_another_attempts_training_does_not_count(world: World) -> None:
+    world.rented()
+    world.trained(attempt=2)
+
+    assert give(world, FailureClass.BAD_HOST) is Goal.GONE
+
+
+@pytest.mark.parametrize("failure_class", FailureClass)
+def test_a_machine_that_never_got_an_id_nor_spoke_leaves_nothing(
+    world: World, failure_class: FailureClass
+) -> None:
+    world.asked()
+
+    assert give(world, failure_class) is Goal.GONE
+    assert world.run.outcome is Outcome.FAILED
+    assert world.machine.disposition is Disposition.NOTHING_TO_KEEP
+
+
+def test_a_machine_that_spoke_exists_though_its_id_was_never_told(world: World) -> None:
+    world.asked(nonce="n" * 32)
+
+    assert give(world, FailureClass.DEADLINE) is Goal.STOPPED
+    assert world.run.outcome is Outcome.NEEDS_RECOVERY
+
+
+@pytest.mark.parametrize("seen", [Seen.GONE, Seen.SHUTTING_DOWN])
+def test_what_a_machine_had_trained_went_with_it(world: World, seen: Seen) -> None:
+    world.rented(seen)
+    world.trained()
+
+    assert give(world, FailureClass.TRAINING) is Goal.GONE
 
 
 def test_outcome_and_goal_are_written_together(world: World) -> None:
@@ -96,6 +140,26 @@ def test_a_run_fails_once(world: World) -> None:
     assert world.run.failure.failure_class is FailureClass.QUOTA
     assert world.told() == ["run_failed"]
     assert world.store.timeline("run-1")[0].message == "It happened. Mend it."
+
+
+@pytest.mark.parametrize(
+    ("error", "failure_class", "code"),
+    [
+        (Quota("VcpuLimitExceeded", "None left."), FailureClass.QUOTA, "VcpuLimitExceeded"),
+        (Conflict("connection_not_ready", "It failed."), FailureClass.CONFIGURATION, "connection_not_ready"),
+        (
+            Conflict("dataset_not_valid", "It is not.", field="dataset_version_id"),
+            FailureClass.DATASET,
+            "dataset_not_valid",
+        ),
+    ],
+)
+def test_an_error_ends_a_run_with_its_own_class(
+    error: ProviderError | Rejected, failure_class: FailureClass, code: str
+) -> None:
+    found = failure_of(error)
+
+    assert (found.failure_class, found.code, found.message) == (failure_class, code, error.message)
 
 
 def test_a_final_outcome_is_kept_while_the_machine_is_stopped(world: World) -> None:

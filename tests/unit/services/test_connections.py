@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tensorant.domain.connections import CheckItem, CheckVerdict, ConnectionStatus
-from tensorant.domain.errors import Conflict, Credentials, Forbidden, NotFound, ProviderFault
+from tensorant.domain.connections import CheckItem, CheckVerdict, ConnectionStatus, Settings
+from tensorant.domain.errors import (
+    Conflict,
+    Credentials,
+    Forbidden,
+    NotFound,
+    ProviderError,
+    ProviderFault,
+    Throttled,
+)
 from tensorant.ports import ComputeCheck
 from tensorant.services.connections import ConnectionChecker, ConnectionReader, SavedConnections
 from tests.support.fakes.compute import GOOD_CHECK
@@ -16,6 +24,7 @@ from tests.support.worlds import (
     ORG,
     OWNER,
     S3,
+    S3_SETTINGS,
     STRANGER,
     World,
     aws_connection,
@@ -80,8 +89,19 @@ def test_a_stranger_finds_no_organization(saved: SavedConnections, reader: Conne
         reader.list(STRANGER, ORG)
 
 
+def test_a_member_may_not_check_one_again(world: World, saved: SavedConnections) -> None:
+    with pytest.raises(Forbidden):
+        saved.check_again(MEMBER, ORG, AWS)
+    assert world.workers.checks == []
+
+
+@pytest.mark.parametrize(("settings", "id_"), [(AWS_SETTINGS, "conn-aws-101"), (S3_SETTINGS, "conn-s3-101")])
+def test_an_id_says_its_kind(saved: SavedConnections, settings: Settings, id_: str) -> None:
+    assert saved.create(OWNER, ORG, name="ours", settings=settings, secret=SECRET).id == id_
+
+
 def test_checking_again_is_marked_and_started(world: World, saved: SavedConnections) -> None:
-    assert saved.check_again(MEMBER, ORG, AWS).status is ConnectionStatus.CHECKING
+    assert saved.check_again(OWNER, ORG, AWS).status is ConnectionStatus.CHECKING
     assert world.workers.checks == [(ORG, AWS)]
 
 
@@ -118,20 +138,33 @@ def test_a_failed_check_is_a_result_and_keeps_the_catalog(world: World, checker:
     assert world.store.catalog(AWS) == before
 
 
-@pytest.mark.parametrize(
-    "error",
-    [Credentials("credentials_missing", "Not stored.", mend="Save them."), ProviderFault("x", "None.")],
-)
-def test_a_provider_that_cannot_be_opened_is_a_result(
-    world: World, checker: ConnectionChecker, error: Credentials | ProviderFault
-) -> None:
-    world.computes.trouble = error
+def test_a_provider_that_cannot_be_opened_is_a_result(world: World, checker: ConnectionChecker) -> None:
+    error = world.computes.trouble = Credentials("credentials_missing", "Not stored.", mend="Save them.")
 
     connection = checker.check(ORG, AWS)
 
     (item,) = connection.checks
     assert connection.status is ConnectionStatus.FAILED
     assert (item.seen, item.mend) == (error.message, error.mend)
+
+
+@pytest.mark.parametrize(
+    "error", [ProviderFault("no_answer", "None."), Throttled("RequestLimitExceeded", "Slow down.")]
+)
+@pytest.mark.parametrize("when", ["opening", "checking"])
+def test_a_provider_that_does_not_answer_proves_nothing(
+    world: World, checker: ConnectionChecker, error: ProviderError, when: str
+) -> None:
+    before = world.store.connection(ORG, AWS)
+    if when == "opening":
+        world.computes.trouble = error
+    else:
+        world.compute.fail_next("check", error)
+
+    with pytest.raises(type(error)):
+        checker.check(ORG, AWS)
+
+    assert world.store.connection(ORG, AWS) == before
 
 
 def test_storage_is_checked_by_its_own_probe(world: World, checker: ConnectionChecker) -> None:

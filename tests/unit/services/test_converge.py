@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tensorant.domain.errors import Conflict, FailureClass, NotYetConfirmed, ProviderFault
+from tensorant.domain.failures import Failure
 from tensorant.domain.machines import Disposition, Goal, MachineState, Observation, Seen
 from tensorant.domain.runs import Operation, Outcome
 from tensorant.domain.steps import Next
@@ -14,6 +15,7 @@ from tensorant.services.converge import Converger, converge, record
 from tests.support.worlds import RUN, World, later, step
 
 VERIFIED = {"goal": Goal.GONE, "disposition": Disposition.VERIFIED}
+GONE_FOR_NOTHING: dict[str, Any] = {"goal": Goal.GONE, "disposition": Disposition.NOTHING_TO_KEEP}
 NO_ANSWER = ProviderFault("no_answer", "AWS did not answer.")
 
 
@@ -161,6 +163,7 @@ def test_news_is_told_once(world: World) -> None:
 
 def test_confirming_raises_until_the_provider_says_so(world: World, converger: Converger) -> None:
     world.rented(**VERIFIED)
+    world.change_run(outcome=Outcome.SUCCEEDED)
 
     with pytest.raises(NotYetConfirmed):
         converger.toward(step(attempt=1), Goal.GONE, confirm=True)
@@ -270,3 +273,33 @@ def test_a_pending_machine_is_stopped_once_it_runs(world: World, converger: Conv
     assert world.compute.asked("stop") == [world.machine.instance_id]
     assert world.machine.seen is Seen.STOPPED
     assert world.machine.run_id == RUN
+
+
+# -- after the machine -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("confirm", [False, True])
+def test_a_run_that_goes_on_without_its_machine_asks_for_another(
+    world: World, converger: Converger, *, confirm: bool
+) -> None:
+    world.asked(**GONE_FOR_NOTHING, confirmed_gone_at=later())
+
+    assert converger.toward(step(attempt=1), Goal.GONE, confirm=confirm).next is Next.LAUNCH
+    assert world.run.outcome is None
+
+
+def test_a_run_whose_machine_is_still_going_waits(world: World, converger: Converger) -> None:
+    world.rented(**GONE_FOR_NOTHING)
+
+    assert converger.toward(step(attempt=1), Goal.GONE, confirm=False).next is Next.END
+    with pytest.raises(NotYetConfirmed):
+        converger.toward(step(attempt=1), Goal.GONE, confirm=True)
+
+
+def test_a_refused_ask_gives_its_run_the_reason(world: World, converger: Converger) -> None:
+    refusal = Failure(failure_class=FailureClass.QUOTA, code="VcpuLimitExceeded", message="None left.")
+    world.asked(**GONE_FOR_NOTHING, confirmed_gone_at=later(), refusal=refusal)
+
+    converger.toward(step(), Goal.STOPPED, confirm=True)
+
+    assert (world.run.outcome, world.run.failure) == (Outcome.FAILED, refusal)

@@ -13,7 +13,7 @@ from tests.support.worlds import DATASET, MEMBER, ORG, PROJECT, STRANGER, World,
 
 ROW = b'{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}\n'
 STAGED = "datasets/org-1/data-1"
-STORED = "projects/proj-1/datasets/data-1.jsonl"
+STORED = f"projects/proj-1/datasets/data-1-{hashlib.sha256(ROW * 3).hexdigest()}.jsonl"
 
 
 @pytest.fixture
@@ -126,6 +126,29 @@ def test_two_workers_at_once_close_a_version_once(world: World, validator: Datas
 
     assert validator.validate(ORG, DATASET).status is DatasetStatus.VALID
     assert world.store.dataset_version(ORG, DATASET).version == 3
+
+
+def test_a_version_that_was_completed_again_in_between_is_closed_all_the_same(
+    world: World, datasets: Datasets, validator: DatasetValidator
+) -> None:
+    in_status(world, DatasetStatus.VALIDATING)
+    world.staging.objects[STAGED] = ROW * 3
+    world.store.before_next_commit(lambda: datasets.complete(MEMBER, ORG, DATASET))
+
+    validator.validate(ORG, DATASET)
+
+    stored = world.store.dataset_version(ORG, DATASET)
+    assert (stored.status, stored.version) == (DatasetStatus.VALID, 4)
+    assert stored.key == STORED
+
+
+def test_other_content_lies_under_another_key() -> None:
+    keys = {dataset_version(sha256=each * 64).key for each in "ab"}
+
+    assert keys == {
+        f"projects/proj-1/datasets/data-1-{'a' * 64}.jsonl",
+        f"projects/proj-1/datasets/data-1-{'b' * 64}.jsonl",
+    }
 
 
 @pytest.mark.parametrize("status", [DatasetStatus.UPLOADING, DatasetStatus.VALIDATING, DatasetStatus.INVALID])

@@ -14,6 +14,7 @@ from tensorant.services.drafts import Drafts, Reviews
 from tensorant.services.projects import Projects
 from tests.support.worlds import (
     AWS,
+    G5,
     G6,
     MEMBER,
     NOON,
@@ -26,7 +27,11 @@ from tests.support.worlds import (
     catalog,
     dataset_version,
     draft,
+    gpu_type,
+    s3_connection,
 )
+
+CHECKING, FAILED = ConnectionStatus.CHECKING, ConnectionStatus.FAILED
 
 
 @pytest.fixture
@@ -121,6 +126,31 @@ def test_what_is_not_ready_is_a_conflict(world: World, drafts: Drafts) -> None:
         drafts.create(MEMBER, ORG, draft())
 
     assert (connection.value.code, dataset.value.code) == ("connection_not_ready", "dataset_not_valid")
+
+
+@pytest.mark.parametrize("changes", [{"status": FAILED}, {"status": CHECKING}])
+def test_the_projects_storage_must_be_ready(world: World, drafts: Drafts, changes: dict[str, Any]) -> None:
+    world.store.commit(s3_connection(version=1, **changes))
+
+    with pytest.raises(Conflict) as caught:
+        drafts.create(MEMBER, ORG, draft())
+    assert (caught.value.code, caught.value.field) == ("connection_not_ready", "project_id")
+
+
+def test_another_check_under_way_does_not_stop_a_draft(world: World, drafts: Drafts) -> None:
+    world.store.commit(
+        aws_connection(status=CHECKING, version=1), s3_connection(status=CHECKING, checked_at=NOON, version=1)
+    )
+
+    assert drafts.create(MEMBER, ORG, draft()).draft == draft()
+
+
+def test_a_type_without_a_price_is_refused_with_that_reason(world: World, drafts: Drafts) -> None:
+    world.store.commit(catalog(types=(gpu_type(G6, None), gpu_type(G5, "1.006")), version=1))
+
+    with pytest.raises(Invalid, match=r"g6\.xlarge can't be used: its price is unknown") as caught:
+        drafts.create(MEMBER, ORG, draft())
+    assert caught.value.mend == "Choose one of g5.xlarge."
 
 
 def test_a_stranger_drafts_nothing(drafts: Drafts) -> None:

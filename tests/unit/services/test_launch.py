@@ -20,7 +20,20 @@ from tensorant.domain.errors import (
 from tensorant.domain.runs import Outcome
 from tensorant.domain.steps import Next
 from tensorant.services.launch import Launches, Validator
-from tests.support.worlds import G5, G6, MEMBER, ORG, QUOTE, RUN, STRANGER, World, aws_connection, later, step
+from tests.support.worlds import (
+    G5,
+    G6,
+    MEMBER,
+    ORG,
+    QUOTE,
+    RUN,
+    STRANGER,
+    World,
+    aws_connection,
+    later,
+    s3_connection,
+    step,
+)
 
 
 @pytest.fixture
@@ -211,6 +224,22 @@ def test_a_connection_that_is_not_ready_ends_the_run(
     assert world.run.failure.code == code
     assert world.run.failure.failure_class is FailureClass.CONFIGURATION
     assert world.run.failure.mend
+
+
+@pytest.mark.parametrize("status", [ConnectionStatus.FAILED, ConnectionStatus.CHECKING])
+def test_storage_that_is_not_ready_ends_the_run(
+    world: World, validator: Validator, status: ConnectionStatus
+) -> None:
+    world.launched()
+    world.store.commit(s3_connection(status=status, version=1))
+
+    assert validator.claim(step()).next is Next.END
+    assert world.run.failure is not None
+    assert (world.run.failure.failure_class, world.run.failure.code) == (
+        FailureClass.CONFIGURATION,
+        "connection_not_ready",
+    )
+    assert world.compute.calls == []
 
 
 def test_another_check_under_way_changes_nothing(world: World, validator: Validator) -> None:

@@ -11,11 +11,14 @@ from tensorant.contract import VerificationReport
 from tensorant.domain.errors import Conflict
 from tensorant.domain.machines import Disposition, Goal, MachineState, Seen
 from tensorant.domain.runs import Adapter, Outcome, Phase, Progress
-from tensorant.services.provider_events import ProviderEvents
 from tensorant.services.runs import Adapters, RunReader
-from tests.support.worlds import ACCOUNT, MEMBER, ORG, RUN, World, later, machine
+from tests.support.fakes.files import etag
+from tests.support.worlds import MEMBER, ORG, RUN, World, later, machine
 
-ADAPTER = Adapter(key="runs/run-1/attempt-1/adapter.zip", etag='"e"', report=VerificationReport(sound=True))
+ARCHIVE = b"an archive"
+ADAPTER = Adapter(
+    key="runs/run-1/attempt-1/adapter.zip", etag=etag(ARCHIVE), report=VerificationReport(sound=True)
+)
 GONE = {"goal": Goal.GONE, "disposition": Disposition.VERIFIED}
 
 
@@ -57,6 +60,17 @@ def test_the_phase_says_what_is_left_to_do(
     world.change_run(outcome=outcome)
 
     assert reader.show(MEMBER, ORG, RUN).phase is phase
+
+
+def test_a_machine_that_its_owner_started_again_is_recovering(world: World, reader: RunReader) -> None:
+    world.rented(Seen.RUNNING, goal=Goal.STOPPED, started_at=later(), confirmed_stopped_at=later(seconds=29))
+    world.change_run(outcome=Outcome.NEEDS_RECOVERY)
+
+    status = reader.show(MEMBER, ORG, RUN)
+
+    assert status.phase is Phase.RECOVERING
+    assert status.machine is not None
+    assert status.machine.state is MachineState.RECOVERING
 
 
 def test_a_success_whose_release_is_pending_has_succeeded(world: World, reader: RunReader) -> None:
@@ -107,11 +121,26 @@ def test_runs_and_their_timeline_are_read(world: World, reader: RunReader) -> No
 def test_a_verified_adapter_is_downloaded_from_the_storage(world: World) -> None:
     world.drafted()
     world.change_run(outcome=Outcome.SUCCEEDED, adapter=ADAPTER)
+    world.storage.put(ADAPTER.key, ARCHIVE)
 
     download = Adapters(world.store, world.storages).download(MEMBER, ORG, RUN)
 
     assert download.url == "memory://get/runs/run-1/attempt-1/adapter.zip?seconds=900"
     assert download.adapter == ADAPTER
+
+
+@pytest.mark.parametrize("present", [None, b"another archive"])
+def test_an_object_that_is_no_longer_the_verified_one_is_not_handed_out(
+    world: World, present: bytes | None
+) -> None:
+    world.drafted()
+    world.change_run(outcome=Outcome.SUCCEEDED, adapter=ADAPTER)
+    if present is not None:
+        world.storage.put(ADAPTER.key, present)
+
+    with pytest.raises(Conflict) as caught:
+        Adapters(world.store, world.storages).download(MEMBER, ORG, RUN)
+    assert caught.value.code == "adapter_changed"
 
 
 def test_without_a_verified_adapter_there_is_nothing_to_download(world: World) -> None:
@@ -120,35 +149,3 @@ def test_without_a_verified_adapter_there_is_nothing_to_download(world: World) -
     with pytest.raises(Conflict) as caught:
         Adapters(world.store, world.storages).download(MEMBER, ORG, RUN)
     assert caught.value.code == "no_adapter"
-
-
-# -- provider's events -------------------------------------------------------------------------------------
-
-
-def test_an_event_wakes_the_run_whose_machine_it_is(world: World) -> None:
-    rented = world.rented()
-    world.store.wait_with(RUN, "token-1")
-    events = ProviderEvents(world.store, world.workflow)
-
-    assert events.instance_changed(ACCOUNT, "us-east-1", rented.instance_id or "")
-    assert world.workflow.woken == ["token-1"]
-
-
-@pytest.mark.parametrize(
-    ("account_id", "region", "instance_id"),
-    [
-        ("999900001111", "us-east-1", None),
-        (ACCOUNT, "eu-west-1", None),
-        (ACCOUNT, "us-east-1", "i-of-somebody-else"),
-    ],
-)
-def test_an_event_of_another_account_region_or_machine_wakes_nobody(
-    world: World, account_id: str, region: str, instance_id: str | None
-) -> None:
-    rented = world.rented()
-    world.store.wait_with(RUN, "token-1")
-    events = ProviderEvents(world.store, world.workflow)
-
-    assert not events.instance_changed(account_id, region, instance_id or rented.instance_id or "")
-    assert world.workflow.woken == []
-    assert world.store.last_signal(RUN) == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tensorant.services.signals import beat, signal, wait
@@ -72,38 +74,54 @@ def test_a_beat_extends_the_present_wait(world: World) -> None:
 
 
 class Interrupted(MemoryStore):
-    """Lets the other side do all of its part right after one of ours."""
+    """Lets the other side do all of its part between two operations of ours."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.after: dict[str, object] = {}
+        self.operations = 0
+        self.interruptions: dict[int, Callable[[], None]] = {}
+
+    def interrupt_after(self, operations: int, other: Callable[[], None]) -> None:
+        self.interruptions[operations] = other
+
+    def _done(self) -> None:
+        self.operations += 1
+        other = self.interruptions.pop(self.operations, None)
+        if other is not None:
+            other()
 
     def signal(self, run_id: str) -> int:
         number = super().signal(run_id)
-        self._other("signal")
+        self._done()
         return number
+
+    def waiter(self, run_id: str) -> str | None:
+        token = super().waiter(run_id)
+        self._done()
+        return token
 
     def wait_with(self, run_id: str, task_token: str) -> None:
         super().wait_with(run_id, task_token)
-        self._other("wait_with")
+        self._done()
 
-    def _other(self, step: str) -> None:
-        action = self.after.pop(step, None)
-        if callable(action):
-            action()
+    def last_signal(self, run_id: str) -> int:
+        number = super().last_signal(run_id)
+        self._done()
+        return number
 
 
-@pytest.mark.parametrize("first", ["signal", "wait_with"])
-def test_in_the_middle_of_each_other_one_of_them_wakes(first: str) -> None:
+@pytest.mark.parametrize("first", ["signaller", "waiter"])
+@pytest.mark.parametrize("operations", [1, 2])
+def test_in_the_middle_of_each_other_one_of_them_wakes(first: str, operations: int) -> None:
     store, workflow = Interrupted(), FakeWorkflow()
+    sides: dict[str, Callable[[], None]] = {
+        "signaller": lambda: signal(RUN, store=store, workflow=workflow),
+        "waiter": lambda: wait(RUN, "token-1", seen=0, store=store, workflow=workflow),
+    }
+    (other,) = sides.keys() - {first}
+    store.interrupt_after(operations, sides[other])
 
-    def signals_now() -> None:
-        signal(RUN, store=store, workflow=workflow)
+    sides[first]()
 
-    def waits_now() -> None:
-        wait(RUN, "token-1", seen=0, store=store, workflow=workflow)
-
-    store.after[first] = waits_now if first == "signal" else signals_now
-    (signals_now if first == "signal" else waits_now)()
-
+    assert not store.interruptions
     assert set(workflow.woken) == {"token-1"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 import pytest
 
@@ -13,8 +14,9 @@ from tensorant.domain.runs import Operation, Outcome
 from tensorant.domain.steps import Next
 from tensorant.services.verify import AdapterVerifier
 from tests.support.archives import adapter_archive, archive_digest, manifest_of
+from tests.support.fakes import MemoryObjectStore
 from tests.support.fakes.files import etag
-from tests.support.worlds import World, step
+from tests.support.worlds import S3, World, step
 
 PREFIX = "runs/run-1/attempt-1/"
 ARCHIVE, MANIFEST, REPORT = (
@@ -43,6 +45,13 @@ def exported(world: World, archive: bytes | None = None) -> bytes:
     return archive
 
 
+class ReadOnly(MemoryObjectStore):
+    """Its owner has taken the right to write away."""
+
+    def put(self, key: str, content: bytes | Iterable[bytes]) -> None:
+        raise Storage("AccessDenied", f"{key} can't be written.")
+
+
 def test_a_sound_adapter_is_the_runs_success_and_lets_its_machine_go(
     world: World, verifier: AdapterVerifier
 ) -> None:
@@ -67,6 +76,19 @@ def test_the_verdict_is_left_beside_the_archive(world: World, verifier: AdapterV
     verifier.verify(step())
 
     assert json.loads(world.storage.objects[REPORT])["sound"] is True
+
+
+def test_a_verdict_that_could_not_be_left_there_counts_all_the_same(
+    world: World, verifier: AdapterVerifier
+) -> None:
+    world.rented()
+    exported(world)
+    read_only = ReadOnly(objects=world.storage.objects)
+    world.storages.by_connection = {S3: read_only}
+
+    assert verifier.verify(step()).next is Next.RELEASE
+    assert world.run.outcome is Outcome.SUCCEEDED
+    assert REPORT not in world.storage.objects
 
 
 def test_an_unsound_adapter_is_kept_for_recovery(world: World, verifier: AdapterVerifier) -> None:
@@ -174,11 +196,12 @@ def test_an_unsound_recovery_changes_nothing(world: World, verifier: AdapterVeri
     world.rented(goal=Goal.STOPPED)
     world.change_run(outcome=Outcome.NEEDS_RECOVERY)
     exported(world, b"not a zip")
-    run, machine = world.run, world.machine
+    run, machine, told = world.run, world.machine, world.told()
 
-    verifier.verify(step(operation=Operation.VERIFY_RECOVERED, number=2))
+    answer = verifier.verify(step(operation=Operation.VERIFY_RECOVERED, number=2))
 
-    assert (world.run, world.machine) == (run, machine)
+    assert answer.next is Next.END
+    assert (world.run, world.machine, world.told()) == (run, machine, told)
 
 
 def test_a_discard_in_between_wins(world: World, verifier: AdapterVerifier) -> None:
@@ -191,6 +214,18 @@ def test_a_discard_in_between_wins(world: World, verifier: AdapterVerifier) -> N
     assert verifier.verify(step()).next is Next.RELEASE
     assert world.run.outcome is None
     assert world.machine.disposition is Disposition.DISCARDED
+
+
+def test_a_discard_in_between_wins_over_a_sound_adapter_too(world: World, verifier: AdapterVerifier) -> None:
+    world.rented()
+    exported(world)
+    world.store.before_next_commit(
+        lambda: world.change_machine(goal=Goal.GONE, disposition=Disposition.DISCARDED)
+    )
+
+    assert verifier.verify(step()).next is Next.RELEASE
+    assert world.machine.disposition is Disposition.DISCARDED
+    assert "run_succeeded" not in world.told()
 
 
 def test_a_heartbeat_in_between_does_not_lose_the_success(world: World, verifier: AdapterVerifier) -> None:

@@ -195,11 +195,12 @@ def test_every_failure_has_a_code(error: Exception, code: TrainerExit) -> None:
     assert as_trainer_error(error).code is code
 
 
-def test_a_base_model_that_is_not_there_is_named(tmp_path: Path) -> None:
-    nowhere = str(tmp_path / "nothing")
+def test_a_base_model_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nothing").mkdir()  # so that it is looked for here and nowhere else
 
     with pytest.raises(TrainerError) as caught:
-        load_tokenizer(BaseModelRef(repository=nowhere, revision="main"))
+        load_tokenizer(BaseModelRef(repository="nothing", revision="main"))
 
     assert caught.value.code is TrainerExit.BASE_MODEL
-    assert caught.value.message.startswith(f"{nowhere} at main cannot be loaded: ")
+    assert caught.value.message.startswith("nothing at main cannot be loaded: ")

@@ -12,6 +12,9 @@
 | machine; a run's; by instance          | RUN#id           | MACHINE#attempt       | INSTANCE#a#r#i    | RUN#id            |
 | timeline of a run, in order of storing | RUN#id           | FACT#id               | TIMELINE#id       | stored#n          |
 | progress, terminal event, signals      | RUN#id           | PROGRESS, TERMINAL#n, SIGNALS |           |                   |
+
+A second index, `gsi2`, holds only what the sweep must see: machines that are not closed (OPEN#MACHINES),
+runs that are under way (OPEN#RUNS), and the connections that machines are made with (COMPUTE#CONNECTIONS).
 """
 
 from __future__ import annotations
@@ -27,6 +30,10 @@ from tensorant.domain.timeline import Fact
 from tensorant.ports import Entity
 
 INDEX = "gsi1"
+OPEN_INDEX = "gsi2"
+OPEN_MACHINES = "OPEN#MACHINES"
+RUNS_UNDER_WAY = "OPEN#RUNS"
+COMPUTE_CONNECTIONS = "COMPUTE#CONNECTIONS"
 
 
 class Key(TypedDict):
@@ -135,6 +142,19 @@ def index_of(entity: Entity) -> dict[str, str]:
         case Machine() if entity.instance_id is not None:
             pk = instance_index(entity.account_id, entity.parameters.region, entity.instance_id)
             return _index(pk, f"RUN#{entity.run_id}")
+        case _:
+            return {}
+
+
+def open_index_of(entity: Entity) -> dict[str, str]:
+    """The attributes of the second index; empty for what the sweep need not see."""
+    match entity:
+        case Machine() if not entity.closed:
+            return {"gsi2pk": OPEN_MACHINES, "gsi2sk": f"{entity.run_id}#{entity.attempt:04d}"}
+        case Connection() if entity.kind.is_compute:
+            return {"gsi2pk": COMPUTE_CONNECTIONS, "gsi2sk": entity.id}
+        case Run() if entity.under_way:
+            return {"gsi2pk": RUNS_UNDER_WAY, "gsi2sk": entity.id}
         case _:
             return {}
 

@@ -55,6 +55,7 @@ class DynamoStore:
         item = {
             **keys.of(entity),
             **keys.index_of(entity),
+            **keys.open_index_of(entity),
             "kind": type(entity).__name__,
             "version": entity.version + 1,
             "body": body(entity),
@@ -164,6 +165,15 @@ class DynamoStore:
     def machines(self, run_id: str) -> Sequence[Machine]:
         return self._listed(Machine, pk=f"RUN#{run_id}", sk="MACHINE#")
 
+    def open_machines(self) -> Sequence[Machine]:
+        return self._listed(Machine, open_index=keys.OPEN_MACHINES)
+
+    def compute_connections(self) -> Sequence[Connection]:
+        return self._listed(Connection, open_index=keys.COMPUTE_CONNECTIONS)
+
+    def runs_under_way(self) -> Sequence[Run]:
+        return self._listed(Run, open_index=keys.RUNS_UNDER_WAY)
+
     def machine_by_instance(self, account_id: str, region: str, instance_id: str) -> Machine | None:
         found = self._listed(Machine, index=keys.instance_index(account_id, region, instance_id))
         return found[0] if found else None
@@ -201,13 +211,21 @@ class DynamoStore:
         return unmarshalled(answer["Item"]) if "Item" in answer else None
 
     def _listed(
-        self, kind: type[T], *, pk: str = "", sk: str = "", index: str = "", newest_first: bool = False
+        self,
+        kind: type[T],
+        *,
+        pk: str = "",
+        sk: str = "",
+        index: str = "",
+        open_index: str = "",
+        newest_first: bool = False,
     ) -> list[T]:
         """All pages of one key's items, in the order of their sort keys."""
         query: dict[str, Any] = {"ScanIndexForward": not newest_first}
-        if index:
-            query |= {"IndexName": keys.INDEX, "KeyConditionExpression": "gsi1pk = :pk"}
-            query["ExpressionAttributeValues"] = marshalled({":pk": index})
+        if index or open_index:
+            name = keys.INDEX if index else keys.OPEN_INDEX
+            query |= {"IndexName": name, "KeyConditionExpression": f"{name}pk = :pk"}
+            query["ExpressionAttributeValues"] = marshalled({":pk": index or open_index})
         else:
             query |= {"KeyConditionExpression": "pk = :pk AND begins_with(sk, :sk)", "ConsistentRead": True}
             query["ExpressionAttributeValues"] = marshalled({":pk": pk, ":sk": sk})

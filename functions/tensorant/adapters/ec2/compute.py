@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,9 @@ from tensorant.adapters.ec2.errors import translated
 from tensorant.adapters.ec2.pricing import PRICING_REGION, Prices
 from tensorant.adapters.ec2.requests import run_instances
 from tensorant.domain.connections import AwsSettings, CheckVerdict, Connection, GpuType
-from tensorant.domain.errors import Configuration, ProviderError
+from tensorant.domain.errors import DOUBTFUL, Configuration, Permission, ProviderError
 from tensorant.domain.machines import Call, Machine, Observation, Seen
-from tensorant.ports import Compute, ComputeCheck, CurrentPrice, Secrets
+from tensorant.ports import Compute, ComputeCheck, CurrentPrice, Listed, Secrets
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
@@ -27,6 +27,14 @@ ASK_ONCE = Config(retries={"mode": "standard", "total_max_attempts": 1}, connect
 """RunInstances: a capacity error is a 5xx that botocore would silently retry."""
 
 PATIENT = Config(retries={"mode": "standard", "total_max_attempts": 3}, connect_timeout=5, read_timeout=15)
+
+ASKED_BEFORE = {"IdempotentInstanceTerminated", "IdempotentParameterMismatch"}
+"""This very ask made a machine earlier: its token finds it."""
+
+RESTORE_TAG = (
+    "Restore the tag tensorant:managed=true on {}, and the policy's right to stop and terminate instances that "
+    "carry it; then choose Retry GPU release."
+)
 
 STATES = {
     "pending": Seen.PENDING,
@@ -72,6 +80,8 @@ class Ec2Compute:
         try:
             answer = client.run_instances(**run_instances(machine, user_data=user_data))
         except (ClientError, BotoCoreError) as error:
+            if _code(error) in ASKED_BEFORE:
+                return self.observe(machine)
             raise translated(error, doing=f"start a {machine.candidate.instance_type}") from error
         return _observation(answer["Instances"][0])
 
@@ -91,7 +101,7 @@ class Ec2Compute:
         return _observation(found[0]) if found else self._missing()
 
     def make(self, call: Call, machine: Machine) -> None:
-        """Stop or terminate. An unknown machine is left to `observe`, which alone may call it missing."""
+        """Stop or terminate. A machine that is unknown, or on its way elsewhere, is left to `observe`."""
         if machine.instance_id is None:
             return
         try:
@@ -100,9 +110,34 @@ class Ec2Compute:
             else:
                 self._ec2.terminate_instances(InstanceIds=[machine.instance_id])
         except (ClientError, BotoCoreError) as error:
-            if _code(error) == "InvalidInstanceID.NotFound":
+            if _code(error) in {"InvalidInstanceID.NotFound", "IncorrectInstanceState"}:
                 return
-            raise translated(error, doing=f"{call} {machine.instance_id}") from error
+            refused = translated(error, doing=f"{call} {machine.instance_id}")
+            if isinstance(refused, Permission):
+                refused.mend = RESTORE_TAG.format(machine.instance_id)
+            raise refused from error
+
+    def listed(self, deployment_id: str) -> Sequence[Listed]:
+        filters: Any = [
+            {"Name": "tag:tensorant:deployment", "Values": [deployment_id]},
+            {"Name": "instance-state-name", "Values": [name for name in STATES if name != "terminated"]},
+        ]
+        try:
+            pages = self._ec2.get_paginator("describe_instances").paginate(Filters=filters)
+            return [
+                _listed(instance)
+                for page in pages
+                for reservation in page["Reservations"]
+                for instance in reservation["Instances"]
+            ]
+        except (ClientError, BotoCoreError) as error:
+            raise translated(error, doing="list the instances") from error
+
+    def stop(self, instance_id: str) -> None:
+        try:
+            self._ec2.stop_instances(InstanceIds=[instance_id])
+        except (ClientError, BotoCoreError) as error:
+            raise translated(error, doing=f"stop {instance_id}") from error
 
     def price(self, instance_type: str) -> CurrentPrice:
         prices = self._prices
@@ -120,6 +155,8 @@ class Ec2Compute:
             failed = translated(error, doing="check the connection")
         except ProviderError as error:
             failed = error
+        if isinstance(failed, DOUBTFUL):
+            raise failed
         item = checks.item("aws", CheckVerdict.FAILED, failed.message, failed.mend)
         return ComputeCheck(items=(item,), account_id=None, image=None)
 
@@ -203,14 +240,32 @@ class Ec2Compute:
 
 
 def _observation(instance: Mapping[str, Any]) -> Observation:
-    told = instance.get("StateReason", {}).get("Message", "")
-    reason = "" if told == "pending" else told or instance.get("StateTransitionReason", "")
+    reason = _reason(instance.get("StateReason", {})) or instance.get("StateTransitionReason", "")
     return Observation(
         state=STATES[instance["State"]["Name"]],
         instance_id=instance["InstanceId"],
         started_at=instance.get("LaunchTime"),
         reason=reason,
     )
+
+
+def _listed(instance: Mapping[str, Any]) -> Listed:
+    tags = {tag["Key"]: tag["Value"] for tag in instance.get("Tags", [])}
+    attempt = tags.get("tensorant:attempt", "")
+    return Listed(
+        observation=_observation(instance),
+        client_token=instance.get("ClientToken") or None,
+        run_id=tags.get("tensorant:run"),
+        attempt=int(attempt) if attempt.isdecimal() else None,
+    )
+
+
+def _reason(told: Mapping[str, str]) -> str:
+    """`Code: message` of a StateReason; a pending instance's says nothing."""
+    code, message = told.get("Code", ""), told.get("Message", "")
+    if code in {"", "pending"}:
+        return ""
+    return message if message.startswith(code) else f"{code}: {message}"
 
 
 def _found_or_nothing(read: Any) -> list[Mapping[str, Any]]:

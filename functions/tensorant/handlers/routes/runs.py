@@ -10,7 +10,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from tensorant import bootstrap
 from tensorant.handlers.http import actor
 from tensorant.handlers.http import router as new_router
-from tensorant.handlers.requests import CreateRun
+from tensorant.handlers.requests import CancelRun, CreateRun
 from tensorant.handlers.views import FactView, Listed, LogPageView, RunStatusView, RunView
 
 router = new_router()
@@ -42,6 +42,29 @@ def show_run(organization_id: str, run_id: str) -> RunStatusView:
 def launch_run(organization_id: str, run_id: str) -> tuple[RunView, int]:
     """Launch a draft: from here on it costs money. Repeating it changes nothing."""
     run = bootstrap.launches().launch(actor(router.current_event), organization_id, run_id)
+    return RunView.of(run), HTTPStatus.ACCEPTED
+
+
+@router.post(f"{RUNS}/<run_id>/cancel")
+def cancel_run(organization_id: str, run_id: str, request: CancelRun) -> tuple[RunView, int]:
+    """Cancel a run at any moment; `keep_output` decides whether its disk is kept, where there may be output."""
+    run = bootstrap.cancellations().cancel(
+        actor(router.current_event), organization_id, run_id, keep_output=request.keep_output
+    )
+    return RunView.of(run), HTTPStatus.ACCEPTED
+
+
+@router.post(f"{RUNS}/<run_id>/discard")
+def discard_output(organization_id: str, run_id: str) -> tuple[RunView, int]:
+    """Give up what a run has left on its machine's disk, and release the machine."""
+    run = bootstrap.cancellations().discard(actor(router.current_event), organization_id, run_id)
+    return RunView.of(run), HTTPStatus.ACCEPTED
+
+
+@router.post(f"{RUNS}/<run_id>/release")
+def retry_release(organization_id: str, run_id: str) -> tuple[RunView, int]:
+    """Retry GPU release: ask again for a release that is pending."""
+    run = bootstrap.cancellations().retry_release(actor(router.current_event), organization_id, run_id)
     return RunView.of(run), HTTPStatus.ACCEPTED
 
 

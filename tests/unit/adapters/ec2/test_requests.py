@@ -7,7 +7,12 @@ from dataclasses import replace
 from tensorant.adapters.ec2.requests import run_instances
 from tests.support.worlds import machine
 
-TAGS = [{"Key": "tensorant:managed", "Value": "true"}, {"Key": "tensorant:run", "Value": "run-1"}]
+TAGS = [
+    {"Key": "tensorant:attempt", "Value": "1"},
+    {"Key": "tensorant:deployment", "Value": "dep-1"},
+    {"Key": "tensorant:managed", "Value": "true"},
+    {"Key": "tensorant:run", "Value": "run-1"},
+]
 
 
 def test_the_request_is_complete() -> None:
