@@ -303,7 +303,6 @@ def test_tags_alone_make_no_machine_known(world: World, sweep: Sweep, tags: dict
     assert sweep.sweep() == SweepReport(unknown=["i-stray"])
 
 
-@pytest.mark.xfail(strict=True, reason="a record that is closed is still taken for an unanswered ask")
 def test_a_machine_whose_record_says_that_it_never_existed_is_unknown(world: World, sweep: Sweep) -> None:
     world.asked(goal=Goal.GONE, disposition=Disposition.NOTHING_TO_KEEP, confirmed_gone_at=later())
     decided(world)
