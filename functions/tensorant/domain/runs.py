@@ -201,6 +201,11 @@ class Progress:
     seconds_left: float | None = None
 
     @property
+    def has_started(self) -> bool:
+        """The trainer was started: its first step may be done before the word of it arrives."""
+        return self.has_trained or self.phase is Phase.PREPARING
+
+    @property
     def has_trained(self) -> bool:
         """From here on there may be output."""
         return self.step is not None or self.phase in {Phase.TRAINING, Phase.EXPORTING, Phase.VERIFYING}

@@ -11,7 +11,7 @@ from tensorant.domain.runs import Outcome, Run
 from tensorant.domain.timeline import Fact
 from tensorant.ports import Clock, Store, Workflow
 from tensorant.services.access import run_of
-from tensorant.services.conclusions import has_trained
+from tensorant.services.conclusions import has_started
 from tensorant.services.conflicts import until_settled
 from tensorant.services.facts import machine_fact, run_fact
 from tensorant.services.signals import signal
@@ -70,11 +70,11 @@ class Cancellations:
         return self._end_with(actor, run, machine, output=True, keep=not self._asked(keep_output))
 
     def _may_have_output(self, machine: Machine, keep_output: bool | None) -> bool:  # noqa: FBT001 - handed through
-        """Its first step may be done before the word of it arrives: of a machine that has come into contact
-        a person's own word counts.
+        """The first step may be done before the word of it arrives: a trainer that was started counts, and of
+        any machine that has come into contact a person's own word.
         """
         contacted = machine.nonce is not None and keep_output is not None
-        return contacted or has_trained(machine, store=self.store)
+        return contacted or has_started(machine, store=self.store)
 
     def _asked(self, keep_output: bool | None) -> bool:  # noqa: FBT001 - handed through
         """Whether the output is to be discarded. Raises `Invalid` where nothing was said."""

@@ -64,6 +64,12 @@ def give_up(run: Run, machine: Machine, failure: Failure, *, store: Store, clock
     return raised.goal
 
 
+def has_started(machine: Machine, *, store: Store) -> bool:
+    """Whether the machine's trainer is known to have been started."""
+    progress = store.progress(machine.run_id)
+    return progress is not None and progress.attempt == machine.attempt and progress.has_started
+
+
 def has_trained(machine: Machine, *, store: Store) -> bool:
     """Whether the machine's trainer has reported a step or more."""
     progress = store.progress(machine.run_id)
