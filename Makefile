@@ -5,12 +5,13 @@ TORCH := 2.13.0
 UV := $(BIN)/uv --system-certs --quiet
 SHELL_SCRIPTS = $(shell find functions/tensorant/boot .ci -name '*.sh' -o -path '.ci/run')
 
-.PHONY: help demo test check bench bundle lock clean
+.PHONY: help demo test check bench simulate bundle lock clean
 help:
 	@echo "make demo    train a real adapter on the embedded cloud"
 	@echo "make test    run all tests"
 	@echo "make check   lint, types, import rules, shell and state machine"
 	@echo "make bench   print the benchmark tables (one with ONLY=name)"
+	@echo "make simulate play schedules of faults against the four promises (SEEDS=2000, or SEED=one)"
 	@echo "make bundle  build what Lambda runs"
 	@echo "make lock    pin the requirements again"
 
@@ -30,6 +31,10 @@ check: .venv/.dev
 
 bench: .venv/.trainer
 	$(BIN)/python -m bench $(ONLY)
+
+SEEDS ?= 2000
+simulate: .venv/.dev
+	$(BIN)/python -m tests.simulation.run $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
 
 bundle: .venv/.dev
 	$(BIN)/python -m infra.packaging

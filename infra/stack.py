@@ -85,6 +85,7 @@ class TensorantStack(cdk.Stack):
             functions.connections,
             f"POST {ORGANIZATION}/connections",
             f"POST {ORGANIZATION}/connections/{{connection_id}}/check",
+            f"PUT {ORGANIZATION}/connections/{{connection_id}}/credentials",
         )
         self._front.serve_people(
             functions.provider,

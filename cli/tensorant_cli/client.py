@@ -92,6 +92,13 @@ class ApiClient:
     def connection(self, organization_id: str, connection_id: str) -> Connection:
         return self._get(_path(organization_id, "connections", connection_id), Connection)
 
+    def replace_credentials(
+        self, organization_id: str, connection_id: str, credentials: Mapping[str, str]
+    ) -> Connection:
+        """The new credentials are checked at once; read the connection to see the result."""
+        path = _path(organization_id, "connections", connection_id, "credentials")
+        return _parsed(http.send(self._client, "PUT", path, body=credentials), Connection)
+
     def check_connection(self, organization_id: str, connection_id: str) -> Connection:
         return self._post(_path(organization_id, "connections", connection_id, "check"), Connection)
 

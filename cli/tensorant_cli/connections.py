@@ -159,6 +159,27 @@ def show(
 
 
 @app.command()
+def rotate(
+    context: typer.Context,
+    connection_id: ConnectionId,
+    *,
+    organization_id: OrganizationId = None,
+    wait: Wait = True,
+    as_json: AsJson = False,
+) -> None:
+    """Replace a connection's credentials, from the environment or asked for, and check with them.
+
+    Use an identity of the same account: another one can't release the machines that this one has made.
+    """
+    with Session.of(context) as session:
+        organization = session.organization_id(organization_id)
+        kind = session.client.connection(organization, connection_id).kind
+        credentials = aws_credentials(session.profile, kind, session.surroundings.environ)
+        connection = session.client.replace_credentials(organization, connection_id, credentials)
+        _finish(session, organization, connection, wait=wait, as_json=as_json)
+
+
+@app.command()
 def check(
     context: typer.Context,
     connection_id: ConnectionId,

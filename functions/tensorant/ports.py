@@ -242,6 +242,8 @@ class Compute(Protocol):
         """Ask for the machine of this record. The same record twice makes one machine.
 
         `Throttled` and `ProviderFault` leave it open whether it was made; other errors are a definite no.
+        Raises `Credentials` if they are of another account than the record's: what was made there could
+        never be found, nor released, by the recorded one.
         """
         ...
 

@@ -30,7 +30,7 @@ SAY_EVERY_SECONDS = 10
 PATIENCE_SECONDS = 900
 POLL_SECONDS = 2
 TRAINING: dict[str, dict[str, Any]] = {
-    "smollm2": {"epochs": 2.5, "max_steps": 20, "learning_rate": 5e-3, "batch_size": 4, "max_tokens": 512},
+    "smollm2": {"epochs": 2, "learning_rate": 5e-3, "batch_size": 4, "max_tokens": 512},
     "tiny": {"epochs": 2.5, "max_steps": 20, "learning_rate": 1e-2, "batch_size": 4, "max_tokens": 1024},
 }
 """A trial: few rows and large steps, for a loss that visibly falls in a minute or two on two CPU cores."""

@@ -65,7 +65,7 @@ def ec2(account: SeededAccount, connection: Connection) -> Provider:
     return Provider(
         compute=opened(account, connection),
         account_id=account.account_id,
-        template=machine(candidate=candidate, parameters=parameters),
+        template=machine(candidate=candidate, parameters=parameters, account_id=account.account_id),
         let_time_pass=lambda: time.sleep(0.02),
     )
 
@@ -98,6 +98,16 @@ def test_the_same_record_twice_makes_one_machine(provider: Provider) -> None:
     first, second = provider.asked(wanted), provider.asked(wanted)
 
     assert first.instance_id == second.instance_id
+
+
+def test_nothing_is_made_in_another_account_than_the_records(provider: Provider) -> None:
+    wanted = replace(provider.machine(), account_id="999988887777")
+
+    with pytest.raises(Credentials):
+        provider.compute.ask(wanted, user_data="#cloud-config\n")
+
+    seen = provider.compute.observe(wanted)
+    assert (seen.state, seen.account_id) == (Seen.MISSING, provider.account_id)
 
 
 def test_another_attempt_or_candidate_makes_another_machine(provider: Provider) -> None:

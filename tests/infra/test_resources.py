@@ -19,6 +19,7 @@ ROUTES = {
     "ANY /v1/{proxy+}": ("FunctionsApi", "JWT"),
     f"POST {ORGANIZATION}/connections": ("FunctionsConnections", "JWT"),
     f"POST {ORGANIZATION}/connections/{{connection_id}}/check": ("FunctionsConnections", "JWT"),
+    f"PUT {ORGANIZATION}/connections/{{connection_id}}/credentials": ("FunctionsConnections", "JWT"),
     f"GET {ORGANIZATION}/runs/{{run_id}}/review": ("FunctionsProvider", "JWT"),
     f"GET {ORGANIZATION}/runs/{{run_id}}/adapter": ("FunctionsProvider", "JWT"),
     "POST /agent/v1/{proxy+}": ("FunctionsAgent", "NONE"),

@@ -107,7 +107,7 @@ STALLED_ASKS_CHANCE = 0.25
 
 OPERATIONS = {
     "compute": ("ask", "observe", "stop", "terminate", "price", "*"),
-    "store": ("commit", "signal", "waiter", "last_signal", "*"),
+    "store": ("commit", "save_progress", "signal", "waiter", "wait_with", "last_signal", "*"),
     "storage": ("head", "get", "read", "put", "*"),
     "secrets": ("read",),
     "workflow": ("start", "wake", "beat"),
@@ -121,7 +121,7 @@ def _storms(random: Random, until: float) -> tuple[Storm, ...]:
 
 def _storm(random: Random, until: float) -> Storm:
     port = random.choice(
-        ["compute", "compute", "compute", "compute", "store", "storage", "secrets", "workflow"]
+        ["compute", "compute", "compute", "store", "store", "storage", "secrets", "workflow"]
     )
     start = random.uniform(0, until * 0.8)
     return Storm(

@@ -75,7 +75,7 @@ class Plan:
 
     @classmethod
     def drawn(cls, random: Random) -> Plan:
-        fates = [Fate.GOOD] * 6 + [Fate.FAILS] * 2 + list(Fate)
+        fates = [Fate.GOOD] * 8 + [Fate.FAILS] * 2 + list(Fate)
         return cls(
             fate=random.choice(fates),
             flavour=random.choice([Flavour.SOUND] * 6 + list(Flavour)),

@@ -106,6 +106,21 @@ class NextWhileInDoubt(Pieces):
         return cast("Compute", DoubtIsNoCompute(compute))
 
 
+class AnywhereCompute(Wrapped):
+    def ask(self, machine: Machine, *, user_data: str) -> Observation:
+        account_id = self._inner.check(None).account_id
+        return cast(
+            "Observation", self._inner.ask(replace(machine, account_id=account_id), user_data=user_data)
+        )
+
+
+class AsksInAnyAccount(Pieces):
+    """A machine is made with whatever credentials the connection has by now."""
+
+    def compute(self, compute: Compute) -> Compute:
+        return cast("Compute", AnywhereCompute(compute))
+
+
 class ForgetsAsks(Asker):
     def _again(self, run: Run, machine: Machine) -> Machine:
         return replace(super()._again(run, machine), asks=1)
@@ -337,6 +352,7 @@ MUTANTS: Mapping[str, Callable[[], Pieces]] = {
         NoIntent,
         RandomToken,
         NextWhileInDoubt,
+        AsksInAnyAccount,
         RetryBesideTimedOut,
         PriceUnchecked,
         ErrorIsGone,

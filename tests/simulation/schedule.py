@@ -31,7 +31,6 @@ class Schedule:
     seed: int
     marketplace: bool
     drafts: tuple[dict[str, Any], ...]
-    launches: tuple[float, ...]
     acts: tuple[Act, ...]
     profile: Profile
     manners: Manners
@@ -47,13 +46,12 @@ class Schedule:
     def drawn(cls, seed: int) -> Schedule:
         random = Random(seed)
         faults_end = random.choice([1, 2, 3, 4]) * HOUR
-        runs = random.choice([1, 1, 1, 2])
+        runs = random.choice([1, 1, 2, 2, 3])
         launches = tuple(random.uniform(0, 600) for _ in range(runs))
         return cls(
             seed=seed,
             marketplace=random.random() < 0.25,
             drafts=tuple(_draft(random) for _ in range(runs)),
-            launches=launches,
             acts=_acts(random, launches, faults_end),
             profile=Profile.drawn(random, until=faults_end),
             manners=_manners(random),
@@ -79,7 +77,7 @@ def _manners(random: Random) -> Manners:
         event_lost=random.choice([0, 0.1, 1]),
         event_doubled=random.choice([0, 0.2]),
         event_delay_seconds=random.choice([2, 60, 600]),
-        refuses=random.choice([0, 0, 0.2, 0.6]),
+        refuses=random.choice([0, 0, 0, 0.2, 0.6]),
     )
 
 
@@ -105,7 +103,7 @@ SELDOM = (
 
 
 def _acts(random: Random, launches: tuple[float, ...], until: float) -> tuple[Act, ...]:
-    acts = [Act(launches[0] + random.random() * 3, "launch", 0)]
+    acts = [Act(at, "launch", run) for run, at in enumerate(launches)]
     for _ in range(random.choice([0, 1, 2, 4, 8, 16])):
         run = random.randrange(len(launches))
         what = random.choice(OFTEN if random.random() < 0.4 else SELDOM)

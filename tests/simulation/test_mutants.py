@@ -8,7 +8,26 @@ from tests.simulation.mutants import MUTANTS
 from tests.simulation.play import play
 
 LIMIT = 1000
-CATCHES: dict[str, tuple[int, ...]] = {}
+CATCHES: dict[str, tuple[int, ...]] = {
+    "AsksInAnyAccount": (182, 380, 444),
+    "NoIntent": (11, 16, 25),
+    "RandomToken": (3, 5, 8),
+    "NextWhileInDoubt": (20, 56, 86),
+    "RetryBesideTimedOut": (20, 153, 400),
+    "PriceUnchecked": (30, 108, 119),
+    "ErrorIsGone": (15, 29, 67),
+    "ForeignAccountBelieved": (15, 65, 71),
+    "NoLease": (10, 48, 49),
+    "ReleaseAssumed": (0, 1, 3),
+    "ReleaseBeforeVerifying": (0, 10, 16),
+    "NothingIsKept": (3, 9, 10),
+    "GoalLowered": (50, 98, 99),
+    "OutcomeOverwritten": (4, 12, 13),
+    "HeartbeatIsProgress": (9, 79, 126),
+    "Unconditional": (32, 136, 194),
+    "EarlySignalDropped": (3, 5, 8),
+    "NoSweep": (1, 8, 11),
+}
 """Seeds that caught each bug when this was written: tried first, so that the test is quick."""
 
 

@@ -28,7 +28,7 @@ from tests.simulation.scheduler import Scheduler
 from tests.simulation.services import Pieces, Ports, handlers, services
 from tests.simulation.uploads import Flavour
 from tests.support.fakes import MemoryObjectStore, MemoryRunLogs, MemorySecrets
-from tests.support.worlds import ACCOUNT, AWS, AWS_SETTINGS, ORG, run
+from tests.support.worlds import ACCOUNT, AWS, AWS_SETTINGS, ORG, S3, run
 from tests.support.worlds import World as Settled
 
 DEFINITION = Path(__file__).parents[2] / "statemachines" / "training_run.asl.json"
@@ -87,9 +87,11 @@ class SimulatedComputes:
 
 @dataclass
 class SimulatedStorages:
+    world: World
     storage: ObjectStore
 
     def open(self, connection: Connection) -> ObjectStore:
+        self.world.secrets.read(connection.id)
         return self.storage
 
 
@@ -133,6 +135,7 @@ class World:
         settled = Settled(store=self.record)
         settled.settle()
         self.give_key(ACCOUNT)
+        self.memory_secrets.write(S3, {"key": "storage"})
         self.runs = [
             replace(run(draft), id=f"run-{number + 1}") for number, draft in enumerate(self.schedule.drafts)
         ]
@@ -149,7 +152,7 @@ class World:
         self.ports = Ports(
             store=self.pieces.store(faulty(self.record, "store")),
             computes=SimulatedComputes(self),
-            storages=SimulatedStorages(faulty(self.storage, "storage")),
+            storages=SimulatedStorages(self, faulty(self.storage, "storage")),
             workflow=self.pieces.workflow(faulty(SimulatedWorkflow(self.interpreter), "workflow")),
             logs=faulty(MemoryRunLogs(), "logs"),
             mint=TokenMint(b"deployment-key"),

@@ -157,7 +157,7 @@ def _silent(evidence: Evidence) -> Failure | None:
     last_word = evidence.heard_at or machine.asked_at
     if evidence.now - last_word < silence_limit(has_spoken=spoken):
         return None
-    if spoken:
+    if spoken or machine.nonce is not None:  # once it has its session it may train, though no word arrives
         return Failure(
             failure_class=FailureClass.PROVIDER_FAULT,
             code="heartbeat_lost",

@@ -10,7 +10,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from tensorant import bootstrap
 from tensorant.handlers.http import actor, resolver
-from tensorant.handlers.requests import CreateConnection
+from tensorant.handlers.requests import AwsCredentials, CreateConnection
 from tensorant.handlers.views import ConnectionView
 
 app = resolver()
@@ -27,6 +27,17 @@ def create_connection(
         name=request.name,
         settings=request.settings(),
         secret=request.credentials.secret(),
+    )
+    return ConnectionView.of(connection), HTTPStatus.ACCEPTED
+
+
+@app.put("/v1/organizations/<organization_id>/connections/<connection_id>/credentials")
+def replace_credentials(
+    organization_id: str, connection_id: str, request: AwsCredentials
+) -> tuple[ConnectionView, int]:
+    """Replace a connection's credentials and check with them; read it to see the result."""
+    connection = bootstrap.saved_connections().replace_credentials(
+        actor(app.current_event), organization_id, connection_id, secret=request.secret()
     )
     return ConnectionView.of(connection), HTTPStatus.ACCEPTED
 

@@ -57,8 +57,10 @@ MENDS = {
 
 def answer(error: TensorantError, request_id: str) -> Response[str]:
     """The response to an error of the domain."""
+    lost_race = isinstance(error, Conflict) and error.code == CHANGED
+    kind = ProviderFault if lost_race else type(error)
     status = next(
-        (status for kind, status in STATUS if isinstance(error, kind)), HTTPStatus.INTERNAL_SERVER_ERROR
+        (status for known, status in STATUS if issubclass(kind, known)), HTTPStatus.INTERNAL_SERVER_ERROR
     )
     return response(status, [problem(error.code, error.message, error.mend, request_id, field=error.field)])
 

@@ -139,7 +139,8 @@ class Asker:
 
         def close() -> Machine:
             run, machine = self.store.run(step.run_id), self.store.machine(step.run_id, step.attempt)
-            if machine.closed or machine.goal is Goal.GONE:
+            speaks = machine.nonce is not None  # an earlier ask made it: it is found by its token
+            if machine.closed or machine.goal is Goal.GONE or speaks:
                 return machine
             now = self.clock.now()
             fact = machine_fact(machine, "machine_refused", told(failure), at=now, source="provider")
@@ -158,8 +159,10 @@ class Asker:
             return closed
 
         machine = until_settled(close)
+        if machine.goal is Goal.RUN:
+            return self._await(step)
         if not machine.closed:
-            return replace(step, next=Next.RELEASE)
+            return replace(step, next=_toward(machine))
         return replace(step, next=Next.LAUNCH if another else Next.END)
 
     def _end(self, step: Step, failure: Failure) -> Step:

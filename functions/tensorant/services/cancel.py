@@ -59,6 +59,8 @@ class Cancellations:
         if run.outcome is Outcome.CANCELLED:
             return run
         if run.outcome is Outcome.NEEDS_RECOVERY:
+            if keep_output is None and run.cancelled_at is not None:
+                return run
             return self._discard(actor, organization_id, run_id) if self._asked(keep_output) else run
         if run.outcome is not None:
             raise _ended(run)
@@ -138,7 +140,7 @@ class Cancellations:
     def _retry(self, actor: Actor, organization_id: str, run_id: str) -> Run:
         run = run_of(organization_id, run_id, actor, store=self.store)
         machine = self._open_machine(run)
-        if machine is None or machine.goal is not Goal.GONE:
+        if machine is None or machine.goal is not Goal.GONE or run.under_way:
             raise Conflict(
                 "no_release_pending",
                 f"The run {run_id} has no release pending.",

@@ -54,6 +54,19 @@ class SavedConnections:
         self.workers.check_connection(organization_id, connection.id)
         return connection
 
+    def replace_credentials(
+        self, actor: Actor, organization_id: str, connection_id: str, *, secret: Mapping[str, str]
+    ) -> Connection:
+        """Store other credentials and check with them.
+
+        Machines keep the account that made them on record: credentials of another account can neither
+        release them nor make them count as gone.
+        """
+        member_of(organization_id, actor, store=self.store).require_owner()
+        self.store.connection(organization_id, connection_id)
+        self.secrets.write(connection_id, secret)
+        return self.check_again(actor, organization_id, connection_id)
+
     def check_again(self, actor: Actor, organization_id: str, connection_id: str) -> Connection:
         """Start another check; read the connection to see its result."""
         member_of(organization_id, actor, store=self.store).require_owner()

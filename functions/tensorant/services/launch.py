@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tensorant.domain.errors import DOUBTFUL, ProviderError, Rejected
+from tensorant.domain.errors import DOUBTFUL, Conflict, ProviderError, Rejected
 from tensorant.domain.failures import Failure
 from tensorant.domain.identity import Actor
 from tensorant.domain.quotes import Quote
@@ -42,6 +42,10 @@ class Launches:
         run = run_of(organization_id, run_id, actor, store=self.store)
         if run.launched_at is not None:
             return run
+        if run.outcome is not None:
+            raise Conflict(
+                "run_ended", f"The run {run_id} has been {run.outcome}.", mend="Draft another run to launch."
+            )
         now = self.clock.now()
         launched = run.launched(actor.subject, at=now)
         self.store.commit(launched, facts=[run_fact(run, "run_launched", at=now, source=actor.subject)])

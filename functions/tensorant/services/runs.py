@@ -32,7 +32,7 @@ class RunStatus:
     def phase(self) -> Phase:
         """One word for where it stands: what is decided first, then what the machine said last."""
         if self.run.launched_at is None:
-            return Phase.DRAFT
+            return Phase.DRAFT if self.run.outcome is None else Phase.ENDED
         if self.machine is None or self.machine.closed or self.machine.goal is Goal.RUN:
             if self.run.outcome is not None:
                 return Phase.ENDED

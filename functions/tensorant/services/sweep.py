@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 
 from tensorant.domain.connections import Connection
-from tensorant.domain.errors import FailureClass, TensorantError
+from tensorant.domain.costs import cost
+from tensorant.domain.errors import Conflict, FailureClass, TensorantError
 from tensorant.domain.failures import Failure
 from tensorant.domain.machines import Goal, Machine, Observation, Seen
 from tensorant.domain.runs import Run
+from tensorant.domain.timeline import Fact
 from tensorant.domain.verdicts import RECOVER
 from tensorant.ports import Clock, Compute, Computes, Listed, Store, Workflow
 from tensorant.services.conclusions import give_up
@@ -30,6 +33,8 @@ GRACE = timedelta(minutes=10)
 
 UNKNOWN_GRACE = timedelta(hours=1)
 """How long a machine that no record knows is only reported before it is stopped."""
+
+REMINDER_DAYS = (1, 3, 7)
 
 OVERDUE = Failure(
     failure_class=FailureClass.DEADLINE,
@@ -71,6 +76,10 @@ class Sweep:
         for connection in self.store.compute_connections():
             machines = by_connection.pop(connection.id, [])
             with_trouble(report, connection.id, partial(self._visit, connection, machines, report))
+        for connection_id in by_connection:
+            report.troubled[connection_id] = (
+                "Its machines could not be visited: the connection was not listed."
+            )
         return report
 
     # -- runs --------------------------------------------------------------------------------------------
@@ -128,8 +137,29 @@ class Sweep:
         name = f"{machine.run_id}/{machine.attempt}"
         if after.goal is Goal.STOPPED and after.seen is Seen.STOPPED:
             report.retained.append(name)
+            self._remind(after)
         elif after.version != machine.version:
             report.converged.append(name)
+
+    def _remind(self, machine: Machine) -> None:
+        """A kept disk costs money for as long as nobody decides: told after one, three and seven days."""
+        now = self.clock.now()
+        if machine.confirmed_stopped_at is None:
+            return
+        for days in REMINDER_DAYS:
+            if now < machine.confirmed_stopped_at + timedelta(days=days):
+                return
+            fact = Fact(
+                run_id=machine.run_id,
+                id=f"machine-{machine.attempt}-retained-{days}-days-since-{machine.confirmed_stopped_at:%Y%m%d%H%M}",
+                at=now,
+                kind="machine_still_retained",
+                source="sweep",
+                message=f"Its disk has been kept for {days} day{'s' if days > 1 else ''}: ${cost(machine, now=now)} so far.",
+                attempt=machine.attempt,
+            )
+            with suppress(Conflict):  # it has been told
+                self.store.commit(facts=[fact])
 
     def _report_unknown(self, listed: Sequence[Listed], compute: Compute, report: SweepReport) -> None:
         """A machine tagged for this deployment that no record knows costs money: told, and later stopped."""

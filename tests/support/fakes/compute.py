@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from tensorant.domain.connections import AwsSettings, CheckItem, CheckVerdict, Connection, GpuType, ImageFacts
+from tensorant.domain.errors import Credentials
 from tensorant.domain.machines import Call, Machine, Observation, Seen
 from tensorant.ports import Compute, ComputeCheck, CurrentPrice, Listed
 
@@ -119,6 +120,8 @@ class FakeCompute:
     def ask(self, machine: Machine, *, user_data: str) -> Observation:
         self.calls.append(("ask", machine.client_token))
         self._raise("ask", acting=False)
+        if machine.account_id != self.account_id:
+            raise Credentials("other_account", f"The credentials are of account {self.account_id}.")
         instance = self._by_token(machine.client_token) or self._make(machine, user_data)
         self._raise("ask", acting=True)
         return _seen(instance)

@@ -345,7 +345,6 @@ def test_a_closed_version_is_a_conflict(member: Caller) -> None:
 # -- our own faults ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.xfail(strict=True, reason="the code is known, and its status is still that of any conflict")
 def test_a_lost_race_may_be_tried_again() -> None:
     lost = Conflict("changed_meanwhile", "The record changed.", mend="Try again.")
 

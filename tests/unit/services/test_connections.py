@@ -208,3 +208,20 @@ def test_before_the_first_check_there_is_no_catalog(world: World, reader: Connec
     with pytest.raises(Conflict) as caught:
         reader.catalog(MEMBER, ORG, "conn-new")
     assert caught.value.code == "catalog_missing"
+
+
+def test_other_credentials_are_stored_and_checked(world: World, saved: SavedConnections) -> None:
+    other = {"access_key_id": "AKIB", "secret_access_key": "another secret"}
+
+    connection = saved.replace_credentials(OWNER, ORG, AWS, secret=other)
+
+    assert world.secrets.read(AWS) == other
+    assert connection.status is ConnectionStatus.CHECKING
+    assert world.workers.checks == [(ORG, AWS)]
+
+
+def test_only_an_owner_replaces_credentials(world: World, saved: SavedConnections) -> None:
+    with pytest.raises(Forbidden):
+        saved.replace_credentials(MEMBER, ORG, AWS, secret=SECRET)
+
+    assert world.secrets.secrets == {}

@@ -350,3 +350,20 @@ def test_trouble_with_one_connection_does_not_stop_the_others(world: World, swee
     report = sweep.sweep()
 
     assert report == SweepReport(unknown=["i-stray"], troubled={AWS: "AWS did not answer."})
+
+
+# -- reminders ---------------------------------------------------------------------------------------------
+
+
+def test_a_kept_disk_is_told_of_after_one_three_and_seven_days(world: World, sweep: Sweep) -> None:
+    world.rented(Seen.STOPPED, goal=Goal.STOPPED, confirmed_stopped_at=NOON, seen_at=NOON)
+    decided(world)
+    told: list[int] = []
+
+    for _day in range(8):
+        sweep.sweep()
+        sweep.sweep()  # saying it twice tells it once
+        told.append(world.told().count("machine_still_retained"))
+        world.clock.forward(days=1)
+
+    assert told == [0, 1, 1, 2, 2, 2, 2, 3]

@@ -15,7 +15,7 @@ from tensorant.adapters.ec2.errors import translated
 from tensorant.adapters.ec2.pricing import PRICING_REGION, Prices
 from tensorant.adapters.ec2.requests import run_instances
 from tensorant.domain.connections import AwsSettings, CheckVerdict, Connection, GpuType
-from tensorant.domain.errors import DOUBTFUL, Configuration, Permission, ProviderError
+from tensorant.domain.errors import DOUBTFUL, Configuration, Credentials, Permission, ProviderError
 from tensorant.domain.machines import Call, Machine, Observation, Seen
 from tensorant.ports import Compute, ComputeCheck, CurrentPrice, Listed, Secrets
 
@@ -76,6 +76,7 @@ class Ec2Compute:
     # -- asking, reading, stopping -----------------------------------------------------------------------
 
     def ask(self, machine: Machine, *, user_data: str) -> Observation:
+        self._require_account(machine.account_id)
         client = self._session.client("ec2", config=ASK_ONCE)
         try:
             answer = client.run_instances(**run_instances(machine, user_data=user_data))
@@ -226,6 +227,19 @@ class Ec2Compute:
     def _prices(self) -> Prices:
         client = self._session.client("pricing", region_name=PRICING_REGION, config=PATIENT)
         return Prices(client, self._region)
+
+    def _require_account(self, account_id: str) -> None:
+        """Credentials may have been replaced since the check."""
+        try:
+            found = self._account()
+        except (ClientError, BotoCoreError) as error:
+            raise translated(error, doing="read the account's id") from error
+        if found != account_id:
+            raise Credentials(
+                "other_account",
+                f"The connection's credentials are of account {found}, and it was checked with {account_id}.",
+                mend=f"Replace them with credentials of account {account_id}, or check the connection again.",
+            )
 
     def _account(self) -> str:
         client: STSClient = self._session.client("sts", config=PATIENT)
