@@ -96,8 +96,9 @@ class ApiClient:
         self, organization_id: str, connection_id: str, credentials: Mapping[str, str]
     ) -> Connection:
         """The new credentials are checked at once; read the connection to see the result."""
-        path = _path(organization_id, "connections", connection_id, "credentials")
-        return _parsed(http.send(self._client, "PUT", path, body=credentials), Connection)
+        return self._put(
+            _path(organization_id, "connections", connection_id, "credentials"), Connection, credentials
+        )
 
     def check_connection(self, organization_id: str, connection_id: str) -> Connection:
         return self._post(_path(organization_id, "connections", connection_id, "check"), Connection)
@@ -183,6 +184,9 @@ class ApiClient:
 
     def _post(self, path: str, kind: type[Answer], body: Mapping[str, Any] | None = None) -> Answer:
         return _parsed(http.send(self._client, "POST", path, body=body), kind)
+
+    def _put(self, path: str, kind: type[Answer], body: Mapping[str, Any]) -> Answer:
+        return _parsed(http.send(self._client, "PUT", path, body=body), kind)
 
 
 def _path(organization_id: str, *parts: str) -> str:

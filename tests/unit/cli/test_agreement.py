@@ -70,7 +70,7 @@ def offered_shapes() -> set[str]:
     """Paths of the user API, ids as `*`."""
     text = "".join(path.read_text() for path in FUNCTIONS.rglob("*.py") if path.name != "agent.py")
     bases = dict(re.findall(r'^([A-Z]+) = "(/v1[^"]*)"', text, re.MULTILINE))
-    decorated = re.findall(r'@\w+\.(?:get|post)\((?:f?"([^"]*)"|([A-Z]+))\)', text)
+    decorated = re.findall(r'@\w+\.(?:get|post|put)\((?:f?"([^"]*)"|([A-Z]+))\)', text)
     paths = [path or bases[name] for path, name in decorated]
     whole = [re.sub(r"\{([A-Z]+)\}", lambda found: bases[found[1]], path) for path in paths]
     return {re.sub(r"<\w+>", "*", path) for path in whole}
