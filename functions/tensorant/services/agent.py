@@ -140,10 +140,10 @@ class Agents:
 
     def report(self, machine: Machine, batch: EventBatch) -> int:
         """Take events; each counts once however often it is sent. Returns how many were new."""
-        terminal = [event for event in batch.events if event.type in TERMINAL_EVENTS]
-        for event in terminal:
-            self.store.save_terminal_event(machine.run_id, machine.attempt, event)
         new = [event for event in batch.events if self._take(machine, event)]
+        terminal = [event for event in batch.events if event.type in TERMINAL_EVENTS]
+        for event in terminal:  # last: whoever sees the end must see the steps before it
+            self.store.save_terminal_event(machine.run_id, machine.attempt, event)
         self._beat(machine)
         if terminal:
             signal(machine.run_id, store=self.store, workflow=self.workflow)
