@@ -17,7 +17,6 @@ from tensorant_local.aws.images import SeededAccount, seed_account
 from tensorant_local.cloud import PROJECT, LocalCloud
 from tests.workflow.hosts import PlayedHosts, PlayedMachine
 
-EVENTS = "/tests/events"
 SECONDS = 90
 """The longest that anything may take here; most take a second or two."""
 ROW = b'{"messages": [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]}\n'
@@ -108,14 +107,24 @@ class World:
         assert "FunctionError" not in answer, answer["Payload"].read()
         return json.loads(answer["Payload"].read())
 
-    def events(self) -> list[dict[str, Any]]:
-        """The details of all that the deployment's bus has carried, through a log group as its target."""
-        logs = self.cloud.client("logs")
-        found: list[dict[str, Any]] = []
-        for stream in logs.describe_log_streams(logGroupName=EVENTS)["logStreams"]:
-            events = logs.get_log_events(logGroupName=EVENTS, logStreamName=stream["logStreamName"])
-            found += [json.loads(event["message"])["detail"] for event in events["events"]]
-        return found
+    def listen(self) -> str:
+        """An administrator's target on the deployment's bus: a queue, by its URL."""
+        bus, events, queues = (
+            self.cloud.outputs["EventBusName"],
+            self.cloud.client("events"),
+            self.cloud.client("sqs"),
+        )
+        url = str(queues.create_queue(QueueName="facts")["QueueUrl"])
+        arn = queues.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+        events.put_rule(Name="all", EventBusName=bus, EventPattern=json.dumps({"source": ["tensorant"]}))
+        events.put_targets(Rule="all", EventBusName=bus, Targets=[{"Id": "queue", "Arn": arn}])
+        return url
+
+    def heard(self, queue_url: str) -> list[dict[str, Any]]:
+        """The details of events that have reached a queue since the last time."""
+        queues = self.cloud.client("sqs")
+        answer = queues.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=10)
+        return [json.loads(message["Body"])["detail"] for message in answer.get("Messages", [])]
 
     def instances(self, run_id: str) -> list[dict[str, Any]]:
         """What the provider's own books say of a run."""
@@ -174,7 +183,6 @@ def _world(
     cloud: LocalCloud, hosts: PlayedHosts, admin: httpx.Client, owner: httpx.Client, stranger: httpx.Client
 ) -> World:
     account = seed_account(cloud.aws)
-    _watch_events(cloud)
     subject = ok(owner.get("/v1/me"))["subject"]
     organization = ok(admin.post("/v1/organizations", json={"name": "Acme", "owner": subject}))["id"]
     path = f"/v1/organizations/{organization}"
@@ -217,17 +225,6 @@ def _world(
         connection_id=connections[0]["id"],
         dataset_version_id=_dataset(owner, path, project["id"]),
     )
-
-
-def _watch_events(cloud: LocalCloud) -> None:
-    """An administrator's target: everything on the deployment's bus goes to a log group."""
-    bus = cloud.outputs["EventBusName"]
-    group = cloud.client("logs")
-    group.create_log_group(logGroupName=EVENTS)
-    arn = f"arn:aws:logs:{cloud.aws.region}:{cloud.aws.account_id}:log-group:{EVENTS}"
-    events = cloud.client("events")
-    events.put_rule(Name="all", EventBusName=bus, EventPattern=json.dumps({"source": ["tensorant"]}))
-    events.put_targets(Rule="all", EventBusName=bus, Targets=[{"Id": "log", "Arn": arn}])
 
 
 def _dataset(owner: httpx.Client, path: str, project_id: str) -> str:

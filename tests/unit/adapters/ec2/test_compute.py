@@ -82,7 +82,7 @@ def test_the_reason_of_a_state_carries_its_code(
 
 @pytest.mark.parametrize("code", ["IdempotentInstanceTerminated", "IdempotentParameterMismatch"])
 def test_an_ask_that_made_a_machine_before_finds_it_by_its_token(
-    compute: Ec2Compute, answers: Stubber, code: str
+    session: FixedClients, compute: Ec2Compute, answers: Stubber, code: str
 ) -> None:
     asked = machine()
     answers.add_client_error("run_instances", code)
@@ -92,7 +92,11 @@ def test_an_ask_that_made_a_machine_before_finds_it_by_its_token(
         {"Filters": [{"Name": "client-token", "Values": [asked.client_token]}]},
     )
 
-    assert compute.ask(asked, user_data="").state is Seen.GONE
+    with Stubber(session.clients["sts"]) as account:
+        account.add_response("get_caller_identity", {"Account": asked.account_id})
+        seen = compute.ask(asked, user_data="")
+
+    assert seen.state is Seen.GONE
 
 
 @pytest.mark.parametrize("call", Call)
