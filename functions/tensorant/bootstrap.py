@@ -147,7 +147,7 @@ def new_facts(records: Sequence[Mapping[str, Any]]) -> list[Fact]:
 
 @cache
 def computes() -> Computes:
-    from tensorant.adapters.ec2.compute import Ec2Computes
+    from tensorant.adapters.ec2.sessions import Ec2Computes
 
     return Ec2Computes(secrets())
 

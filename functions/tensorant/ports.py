@@ -16,6 +16,7 @@ from tensorant.domain.connections import AwsSettings, Catalog, CheckItem, Connec
 from tensorant.domain.identity import Member, Organization
 from tensorant.domain.machines import Call, Machine, Observation
 from tensorant.domain.projects import DatasetVersion, Project
+from tensorant.domain.quotas import VcpuQuota
 from tensorant.domain.runs import Progress, Run
 from tensorant.domain.timeline import Fact
 
@@ -36,11 +37,12 @@ class Ids(Protocol):
 class Store(Protocol):
     """The record. Reads are consistent unless they list."""
 
-    def commit(self, *changed: Entity, facts: Sequence[Fact] = ()) -> None:
+    def commit(self, *changed: Entity, facts: Sequence[Fact] = (), unchanged: Sequence[Entity] = ()) -> None:
         """Write all or nothing.
 
-        An entity of version 0 must not exist yet; any other must still have its version. A fact's id
-        must be new in its run. Raises `Conflict` otherwise, and nothing is written.
+        An entity of version 0 must not exist yet; any other must still have its version, and so must those
+        that are only read (`unchanged`). A fact's id must be new in its run. Raises `Conflict` otherwise,
+        and nothing is written.
         """
         ...
 
@@ -117,6 +119,17 @@ class Secrets(Protocol):
 
     def write(self, connection_id: str, secret: Mapping[str, str]) -> None: ...
     def read(self, connection_id: str) -> Mapping[str, str]: ...
+    def delete(self, connection_id: str) -> None:
+        """Delete a connection's credentials; none there is not an error."""
+        ...
+
+
+class Accounts(Protocol):
+    """Whose credentials are, before they are stored."""
+
+    def account_of(self, settings: AwsSettings, secret: Mapping[str, str]) -> str:
+        """The account's id. Raises `Credentials` if they are not valid, `DOUBTFUL` errors if that is open."""
+        ...
 
 
 class Workflow(Protocol):
@@ -238,6 +251,10 @@ class Compute(Protocol):
 
     def check(self, settings: AwsSettings) -> ComputeCheck: ...
     def price(self, instance_type: str) -> CurrentPrice: ...
+    def quota(self, instance_type: str) -> VcpuQuota:
+        """What is left of the quota that a machine of the type takes from; unknown parts say why."""
+        ...
+
     def ask(self, machine: Machine, *, user_data: str) -> Observation:
         """Ask for the machine of this record. The same record twice makes one machine.
 

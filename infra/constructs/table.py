@@ -15,6 +15,7 @@ INDEXES = ("gsi1", "gsi2")
 ACTIONS = (
     "dynamodb:GetItem",
     "dynamodb:Query",
+    "dynamodb:ConditionCheckItem",
     "dynamodb:PutItem",
     "dynamodb:UpdateItem",
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tensorant.adapters.ec2.compute import Ec2Computes
+from tensorant.adapters.ec2.sessions import Ec2Computes
 from tensorant.domain.connections import AwsSettings, CheckVerdict, Connection, ImageFacts
 from tensorant.domain.errors import Configuration, Credentials, ProviderFault
 from tensorant.domain.machines import Call, Candidate, Machine, Observation, Seen

@@ -301,9 +301,9 @@ class HeartbeatIsProgress(Pieces):
 
 
 class LastWriterStore(Wrapped):
-    def commit(self, *changed: Entity, facts: Any = ()) -> None:
+    def commit(self, *changed: Entity, facts: Any = (), unchanged: Any = ()) -> None:
         try:
-            self._inner.commit(*changed, facts=facts)
+            self._inner.commit(*changed, facts=facts, unchanged=unchanged)
         except Conflict:
             self._inner.commit(*(self._forced(each) for each in changed))
 

@@ -34,8 +34,8 @@ class WatchedStore(MemoryStore):
         """When each task token was stored."""
         self._scheduler, self._faults, self._random = scheduler, faults, random
 
-    def commit(self, *changed: Entity, facts: Sequence[Fact] = ()) -> None:
-        super().commit(*changed, facts=facts)
+    def commit(self, *changed: Entity, facts: Sequence[Fact] = (), unchanged: Sequence[Entity] = ()) -> None:
+        super().commit(*changed, facts=facts, unchanged=unchanged)
         now = self._scheduler.now
         self.written.extend((now, replace(each, version=each.version + 1)) for each in changed)
 

@@ -48,6 +48,15 @@ class SecretsManager:
             raise _fault("read") from error
         return {str(name): str(each) for name, each in json.loads(text).items()}
 
+    def delete(self, connection_id: str) -> None:
+        """Secrets Manager keeps it for a week, in which an administrator can restore it."""
+        try:
+            self.client.delete_secret(SecretId=self._name(connection_id), RecoveryWindowInDays=7)
+        except self.client.exceptions.ResourceNotFoundException:
+            return
+        except (ClientError, BotoCoreError) as error:
+            raise _fault("delete") from error
+
     def _name(self, connection_id: str) -> str:
         return f"{self.prefix}/{connection_id}"
 

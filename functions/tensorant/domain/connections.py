@@ -30,6 +30,24 @@ class CheckVerdict(StrEnum):
     FAILED = "failed"
 
 
+class ManagedBy(StrEnum):
+    """Who keeps a connection: its organization's owners, or the deployment's platform admins."""
+
+    ORGANIZATION = "organization"
+    PLATFORM = "platform"
+
+
+class CredentialKind(StrEnum):
+    """How a connection to AWS proves who it is."""
+
+    KEYS = "keys"
+    """An access key, perhaps with a session token."""
+    ROLE = "role"
+    """A role in the customer's account, assumed with an external id that Tensorant made."""
+    SAME_ACCOUNT = "same_account"
+    """The deployment's own account; only for connections that the platform manages."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckItem:
     """One thing that a check looked at: what was seen, and what to do about it."""
@@ -51,6 +69,10 @@ class AwsSettings:
     security_group_id: str
     key_name: str | None = None
     instance_profile_arn: str | None = None
+    credentials: CredentialKind = CredentialKind.KEYS
+    role_arn: str | None = None
+    external_id: str | None = None
+    """Made by Tensorant for a role; not a secret (AWS: "How to use an external ID")."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +114,11 @@ class Connection:
     checked_at: datetime | None = None
     account_id: str | None = None
     image: ImageFacts | None = None
+    managed_by: ManagedBy = ManagedBy.ORGANIZATION
+    credentials_expire_at: datetime | None = None
+    """Of temporary credentials that Tensorant can't renew; None for all others."""
+    removed_at: datetime | None = None
+    """From here on nothing new is made with it; its record stays for the runs that used it."""
     version: int = 0
 
     @property

@@ -95,6 +95,14 @@ class LaunchParameters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RootVolume:
+    """The machine's disk, as its provider describes it."""
+
+    volume_id: str
+    deleted_on_termination: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
     """One reading of a provider. `account_id` is whose credentials read it, where that was asked."""
 
@@ -102,6 +110,9 @@ class Observation:
     instance_id: str | None = None
     started_at: datetime | None = None
     reason: str = ""
+    never_ran_because: Failure | None = None
+    """Why a machine that was made ended before it could run, where the provider says so."""
+    root_volume: RootVolume | None = None
     account_id: str | None = None
 
 

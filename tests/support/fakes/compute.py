@@ -10,6 +10,7 @@ from decimal import Decimal
 from tensorant.domain.connections import AwsSettings, CheckItem, CheckVerdict, Connection, GpuType, ImageFacts
 from tensorant.domain.errors import Credentials
 from tensorant.domain.machines import Call, Machine, Observation, Seen
+from tensorant.domain.quotas import VcpuQuota
 from tensorant.ports import Compute, ComputeCheck, CurrentPrice, Listed
 
 PASSING = {Seen.PENDING: Seen.RUNNING, Seen.STOPPING: Seen.STOPPED, Seen.SHUTTING_DOWN: Seen.GONE}
@@ -31,6 +32,10 @@ GOOD_CHECK = ComputeCheck(
     ),
     excluded={"g6.12xlarge": "it has 4 GPUs, and a run uses exactly one"},
     disk_usd_per_gib_month=Decimal("0.08"),
+)
+
+UNKNOWN_QUOTA = VcpuQuota(
+    family="G and VT", code="L-DB2E81BA", needed=4, unknown_because="The policy does not allow to read it."
 )
 
 
@@ -61,6 +66,7 @@ class FakeCompute:
     prices: dict[str, Decimal | None] = field(default_factory=lambda: {"g6.xlarge": Decimal("0.8048")})
     disk_usd_per_gib_month: Decimal | None = Decimal("0.08")
     check_result: ComputeCheck = GOOD_CHECK
+    quota_result: VcpuQuota = UNKNOWN_QUOTA
     instances: dict[str, Instance] = field(default_factory=dict)
     calls: list[tuple[str, str]] = field(default_factory=list)
     _troubles: list[_Trouble] = field(default_factory=list)
@@ -116,6 +122,11 @@ class FakeCompute:
             compute_usd_per_hour=self.prices.get(instance_type),
             disk_usd_per_gib_month=self.disk_usd_per_gib_month,
         )
+
+    def quota(self, instance_type: str) -> VcpuQuota:
+        self.calls.append(("quota", instance_type))
+        self._raise("quota", acting=False)
+        return self.quota_result
 
     def ask(self, machine: Machine, *, user_data: str) -> Observation:
         self.calls.append(("ask", machine.client_token))

@@ -47,25 +47,28 @@ class MemoryStore:
 
     # -- writing -----------------------------------------------------------------------------------------
 
-    def commit(self, *changed: Entity, facts: Sequence[Fact] = ()) -> None:
+    def commit(self, *changed: Entity, facts: Sequence[Fact] = (), unchanged: Sequence[Entity] = ()) -> None:
         while self._interferences:
             self._interferences.pop(0)()
         if self._trouble:
             raise self._trouble.pop(0)
         with self._lock:
-            self._require_writable(changed, facts)
+            self._require_writable(changed, facts, unchanged)
             for entity in changed:
                 self._entities[_key(entity)] = replace(entity, version=entity.version + 1)
             for fact in facts:
                 self._facts[fact.run_id, fact.id] = fact
             self.commits.append(changed)
 
-    def _require_writable(self, changed: Sequence[Entity], facts: Sequence[Fact]) -> None:
-        keys = [_key(entity) for entity in changed]
+    def _require_writable(
+        self, changed: Sequence[Entity], facts: Sequence[Fact], unchanged: Sequence[Entity]
+    ) -> None:
+        expected = [*changed, *unchanged]
+        keys = [_key(entity) for entity in expected]
         names = [(fact.run_id, fact.id) for fact in facts]
-        if len({*keys, *names}) != len(changed) + len(facts):
+        if len({*keys, *names}) != len(expected) + len(facts):
             raise AssertionError("a transaction can't write the same item twice")
-        stale = any(self._version(key) != entity.version for key, entity in zip(keys, changed, strict=True))
+        stale = any(self._version(key) != entity.version for key, entity in zip(keys, expected, strict=True))
         if stale or any(name in self._facts for name in names):
             raise Conflict("changed_meanwhile", "The record changed.", mend="Read it and try again.")
 

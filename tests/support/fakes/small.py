@@ -116,3 +116,6 @@ class MemorySecrets:
             return self.secrets[connection_id]
         except KeyError:
             raise Credentials("credentials_missing", "They are not stored.", mend="Save them.") from None
+
+    def delete(self, connection_id: str) -> None:
+        self.secrets.pop(connection_id, None)

@@ -40,9 +40,11 @@ class DynamoStore:
 
     # -- writing -----------------------------------------------------------------------------------------
 
-    def commit(self, *changed: Entity, facts: Sequence[Fact] = ()) -> None:
-        writes = [self._put(entity) for entity in changed] + [
-            self._put_fact(fact, number) for number, fact in enumerate(facts)
+    def commit(self, *changed: Entity, facts: Sequence[Fact] = (), unchanged: Sequence[Entity] = ()) -> None:
+        writes = [
+            *(self._put(entity) for entity in changed),
+            *(self._put_fact(fact, number) for number, fact in enumerate(facts)),
+            *(self._require(entity) for entity in unchanged),
         ]
         try:
             self.client.transact_write_items(TransactItems=writes)  # type: ignore[arg-type]
@@ -67,6 +69,15 @@ class DynamoStore:
             put["ConditionExpression"] = "version = :version"
             put["ExpressionAttributeValues"] = marshalled({":version": entity.version})
         return {"Put": put}
+
+    def _require(self, entity: Entity) -> dict[str, Any]:
+        check = {
+            "TableName": self.table,
+            "Key": marshalled(keys.of(entity)),
+            "ConditionExpression": "version = :version",
+            "ExpressionAttributeValues": marshalled({":version": entity.version}),
+        }
+        return {"ConditionCheck": check}
 
     def _put_fact(self, fact: Fact, number: int) -> dict[str, Any]:
         item = {

@@ -81,3 +81,8 @@ def translated(error: ClientError | BotoCoreError, *, doing: str) -> ProviderErr
     unknown = (ProviderFault if status >= SERVER_ERROR else Configuration, _SETTINGS)
     kind, mend = CODES.get(code, unknown)
     return kind(code, f"AWS refused to {doing}: {code}: {text}", mend=mend)
+
+
+def code_of(error: ClientError | BotoCoreError) -> str | None:
+    """AWS's own code; None if there was no answer."""
+    return error.response["Error"]["Code"] if isinstance(error, ClientError) else None

@@ -9,6 +9,7 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
+from tensorant.adapters.ec2.clients import Clients
 from tensorant.adapters.ec2.compute import Ec2Compute
 from tensorant.domain.errors import Permission, ProviderError, ProviderFault, Throttled
 from tensorant.domain.machines import Call, Observation, Seen
@@ -46,7 +47,7 @@ def answers(session: FixedClients) -> Iterator[Stubber]:
 
 @pytest.fixture
 def compute(session: FixedClients) -> Ec2Compute:
-    return Ec2Compute(session, "us-east-1")
+    return Ec2Compute(Clients(session, "us-east-1"))
 
 
 def described(state: str, **more: Any) -> dict[str, Any]:
