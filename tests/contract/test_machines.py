@@ -3,98 +3,23 @@
 from __future__ import annotations
 
 import os
-import queue
 import stat
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tensorant.boot.render import BootParameters, user_data
+from tensorant.boot.render import user_data
 from tensorant.contract import EventType
-from tensorant_local.machines.host import SimulatedMachines
-from tensorant_local.machines.options import MachineOptions
 from tensorant_trainer.session import read_session
-from tests.support import stand_in_trainer
-from tests.support.fake_agent import IMAGE, TOKEN, FakeAgent
+from tests.support.fake_agent import IMAGE, TOKEN
+from tests.support.machine_room import ID, SOON, Room, a_room, trainer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from tensorant.contract import Event
-
-SOON = 30.0
-"""Seconds to wait for what should happen at once, on a busy computer."""
-ID = "i-0a1b2c3d4e5f60718"
-
-
-def trainer(behaviour: str) -> MachineOptions:
-    return MachineOptions(
-        trainer_command=(os.path.realpath(sys.executable), "-S", stand_in_trainer.__file__),
-        trainer_environment={"STAND_IN_TRAINER": behaviour},
-        shutdown_grace_seconds=0.5,
-    )
-
-
-@dataclass
-class Room:
-    """One machine, the API it talks to, and what its provider hears."""
-
-    machines: SimulatedMachines
-    agent: FakeAgent
-    heard: queue.Queue[str]
-
-    def boot(self, options: MachineOptions, *, first: bool = True, **parameters: Any) -> None:
-        self.machines.options = options
-        self.machines.boot(ID, user_data(self.parameters(**parameters)).encode(), first)
-
-    def parameters(self, **changed: Any) -> BootParameters:
-        usual = BootParameters(
-            agent_url=self.agent.url,
-            token="one-time",
-            run_id="run-1",
-            attempt=1,
-            deadline_seconds=300,
-            recovery_window_seconds=300,
-            release_wait_seconds=0,
-            min_free_disk_gib=60,
-            contact_seconds=2,
-            retry_seconds=0.1,
-        )
-        return replace(usual, **changed)
-
-    def turned_itself_off(self) -> bool:
-        try:
-            return self.heard.get(timeout=SOON) == ID
-        except queue.Empty:
-            return False
-
-    @property
-    def console(self) -> str:
-        return self.machines.console(ID)
-
-    @property
-    def disk(self) -> Path:
-        return self.machines.root(ID)
-
-    def of_host(self) -> list[Event]:
-        return [event for event in self.agent.events if event.source == "host"]
-
-
-@contextmanager
-def a_room(directory: Path) -> Iterator[Room]:
-    heard: queue.Queue[str] = queue.Queue()
-    with FakeAgent() as agent:
-        machines = SimulatedMachines(directory, powered_itself_off=heard.put)
-        try:
-            yield Room(machines, agent, heard)
-        finally:
-            machines.close()
 
 
 @pytest.fixture
@@ -165,41 +90,6 @@ def test_even_a_boot_that_looks_like_the_first_does_not_train_again(finished: Ro
     assert finished.turned_itself_off()
     assert "This attempt has run before; nothing is trained again." in finished.console
     assert len(finished.agent.calls) == told
-
-
-@pytest.mark.parametrize(
-    ("fault", "code", "message"),
-    [
-        ({"architecture": "aarch64"}, "architecture", "This machine is aarch64"),
-        ({"docker_answers": False}, "docker_unreachable", "Cannot connect to the Docker daemon"),
-        ({"nvidia_runtime": False}, "nvidia_runtime", "nvidia-ctk runtime configure"),
-        ({"gpu_name": None}, "gpu_missing", "No devices were found"),
-        ({"driver_version": None}, "gpu_missing", "couldn't communicate with the NVIDIA driver"),
-        ({"driver_version": "575.57.08"}, "driver_too_old", "575.57.08; 580 or newer"),
-        ({"free_disk_gib": 59}, "disk_too_small", "59 GiB of disk are free; 60 GiB are needed"),
-        ({"pull_succeeds": False}, "image_pull", "manifest unknown"),
-        ({"container_starts": False}, "container_start", "nvidia-container-cli"),
-    ],
-)
-def test_a_machine_that_cannot_train_says_why_and_turns_itself_off(
-    room: Room, fault: dict[str, Any], code: str, message: str
-) -> None:
-    room.boot(replace(trainer("completes"), **fault))
-
-    assert room.turned_itself_off()
-    last = room.of_host()[-1]
-    assert (last.type, last.code) == (EventType.PREFLIGHT_FAILED, code)
-    assert message in last.message
-    assert message in room.console
-    assert EventType.STARTED not in room.agent.types()
-
-
-def test_without_a_route_out_the_console_alone_is_told(room: Room) -> None:
-    room.boot(replace(trainer("completes"), route_out=False), contact_seconds=0)
-
-    assert room.turned_itself_off()
-    assert f"No answer from {room.agent.url}. Check the subnet's route out" in room.console
-    assert room.agent.calls == []
 
 
 def test_a_machine_that_is_not_wanted_turns_itself_off_without_waiting(room: Room) -> None:

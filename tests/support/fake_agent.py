@@ -38,10 +38,13 @@ class FakeAgent:
         self.spec = spec
         self.dataset = dataset
         self.signed_headers = "host"
+        self.storage = ""
+        """Where presigned URLs lead; empty for this server itself."""
         self.stopping = False
         """Heartbeats ask to stop."""
         self.events: list[Event] = []
         self.heartbeats: list[dict[str, Any]] = []
+        self.chunks: list[LogChunk] = []
         self.log: list[str] = []
         self.puts: list[str] = []
         self.put_headers: list[dict[str, str]] = []
@@ -74,7 +77,7 @@ class FakeAgent:
         return f"{self.origin}/agent/v1"
 
     def object_url(self, name: str) -> str:
-        return f"{self.origin}/store/{name}?X-Amz-SignedHeaders={self.signed_headers}&{SIGNATURE}"
+        return f"{self.storage or self.origin}/store/{name}?X-Amz-SignedHeaders={self.signed_headers}&{SIGNATURE}"
 
     def types(self) -> list[EventType]:
         return [event.type for event in self.events]
@@ -121,7 +124,8 @@ class FakeAgent:
                 self.heartbeats.append(json.loads(body))
                 return {"stop": self.stopping}
             case "/agent/v1/logs":
-                self.log.extend(LogChunk.model_validate_json(body).lines)
+                self.chunks.append(LogChunk.model_validate_json(body))
+                self.log.extend(self.chunks[-1].lines)
                 return {}
         raise AssertionError(f"unexpected call: {path}")
 

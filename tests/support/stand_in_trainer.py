@@ -1,6 +1,7 @@
 """A trainer that trains nothing, for tests of the host: `train --session FILE --data DIRECTORY`.
 
-STAND_IN_TRAINER says how it ends: `completes`, `crashes`, or `hangs`. Standard library alone: it starts at once.
+STAND_IN_TRAINER says how it ends: `completes`, `crashes`, `hangs`, or `broken`, which dies before it has said or
+done anything. Standard library alone: it starts at once.
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ def main() -> int:
     parser.add_argument("--session", type=Path, required=True)
     parser.add_argument("--data", type=Path, required=True)
     asked = parser.parse_args()
+    if os.environ["STAND_IN_TRAINER"] == "broken":
+        sys.exit("ModuleNotFoundError: No module named 'torch'")
     session = json.loads(asked.session.read_text())
     report(session, 0, "started")
+    (asked.data / "dataset.jsonl").write_bytes(b"{}")
     match os.environ["STAND_IN_TRAINER"]:
         case "completes":
             (asked.data / "adapter.zip").write_bytes(b"an adapter")

@@ -102,10 +102,14 @@ def test_two_machines_of_one_attempt_differ_in_the_token_alone() -> None:
 def test_the_files_arrive_as_they_are() -> None:
     contents = {file["path"]: file["content"] for file in config()["write_files"]}
 
-    assert contents["/usr/local/lib/tensorant/run.sh"] == (SCRIPTS / "run.sh").read_text()
-    assert contents["/usr/local/lib/tensorant/preflight.sh"] == (SCRIPTS / "preflight.sh").read_text()
-    packed = gzip.decompress(b64decode(contents["/usr/local/lib/tensorant/agent.py"]))
-    assert packed.decode() == (SCRIPTS / "agent.py").read_text()
+    for path in (
+        "/usr/local/lib/tensorant/run.sh",
+        "/usr/local/lib/tensorant/preflight.sh",
+        "/usr/local/lib/tensorant/agent.py",
+        "/etc/systemd/system/tensorant-run.service",
+    ):
+        packed = gzip.decompress(b64decode(contents[path]))
+        assert packed.decode() == (SCRIPTS / Path(path).name).read_text()
 
 
 def test_the_deadline_is_first_at_every_boot_and_needs_no_file() -> None:

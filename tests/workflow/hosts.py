@@ -14,13 +14,14 @@ from typing import Any
 import httpx
 
 from tensorant.contract import JobSpec, Manifest
+from tensorant_local.aws.running import MachineHost
 from tests.support.archives import adapter_archive, archive_digest, manifest_of
 
 TOKEN = re.compile(r"tt1\.[A-Za-z0-9._-]+")
 
 
 class PlayedHosts:
-    """A `MachineHost` that takes notes and starts nothing."""
+    """A `MachineHost` that takes notes and starts nothing; `real` hears of everything too, and may."""
 
     def __init__(self) -> None:
         self.powered_itself_off: Callable[[str], None] = lambda _: None
@@ -28,6 +29,7 @@ class PlayedHosts:
         self.boots: list[tuple[str, bool]] = []
         self.off: set[str] = set()
         self.destroyed: set[str] = set()
+        self.real: MachineHost | None = None
         self._booted = Condition()
 
     def boot(self, instance_id: str, user_data: bytes, first: bool) -> None:  # noqa: FBT001 - see MachineHost
@@ -35,12 +37,18 @@ class PlayedHosts:
             self.user_data[instance_id] = user_data.decode()
             self.boots.append((instance_id, first))
             self._booted.notify_all()
+        if self.real:
+            self.real.boot(instance_id, user_data, first)
 
     def power_off(self, instance_id: str) -> None:
         self.off.add(instance_id)
+        if self.real:
+            self.real.power_off(instance_id)
 
     def destroy(self, instance_id: str) -> None:
         self.destroyed.add(instance_id)
+        if self.real:
+            self.real.destroy(instance_id)
 
     def close(self) -> None:
         return

@@ -12,10 +12,10 @@ from importlib import resources
 USER_DATA_LIMIT_BYTES = 16_384
 """EC2's limit, before base64 (API reference, RunInstances)."""
 
-_READABLE = ("deadline.sh", "boot.env", "tensorant-run.service", "run.sh", "preflight.sh")
-"""Files that stay text, so that whoever looks at the user data sees what runs."""
-_COMPRESSED = "agent.py"
-"""The one that would not fit as text."""
+_READABLE = ("deadline.sh", "boot.env")
+"""Files that stay text: the one that needs no other file, and what differs from machine to machine."""
+_COMPRESSED = ("tensorant-run.service", "run.sh", "preflight.sh", "agent.py")
+"""Those that would not fit as text."""
 _PLAIN = re.compile(r"[A-Za-z0-9._~:/?&=%+,{}<>@-]+")
 """Characters that mean nothing to a shell inside double quotes, and nothing to YAML there either."""
 
@@ -92,7 +92,9 @@ def _template() -> str:
     for name in _READABLE:
         placeholder = re.compile(rf"^( *)@{re.escape(name)}@\n", re.MULTILINE)
         text = placeholder.sub(partial(_indented, _read(name)), text)
-    return text.replace(f"@{_COMPRESSED}@", _compressed(_read(_COMPRESSED)))
+    for name in _COMPRESSED:
+        text = text.replace(f"@{name}@", _compressed(_read(name)))
+    return text
 
 
 def _indented(content: str, placeholder: re.Match[str]) -> str:

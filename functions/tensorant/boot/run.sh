@@ -16,9 +16,12 @@ export SESSION_FILE="${root}/run/tensorant/session.json"
 export HOST_LOG="${STATE}/host.log"
 readonly trainer_log="${STATE}/trainer.log"
 readonly pull_log="${STATE}/pull.log"
+readonly data="${state_root}/data"
 readonly PULL_TRIES=5
-readonly REFUSED=3       # agent.py: the control plane does not want this machine
-readonly NOT_STARTED=125 # docker run: the container was never started
+readonly REFUSED=3 # agent.py: the control plane does not want this machine
+# Containers run as root over files that root owns, and need no right beyond that. What they print is
+# read from `docker run` itself; a log driver would fill the disk with a second copy.
+readonly CONFINED=(--cap-drop ALL --security-opt no-new-privileges --log-driver none)
 heartbeat=""
 explained=""
 
@@ -27,9 +30,10 @@ main() {
   introduce
   # shellcheck source=/dev/null
   . "${library}/preflight.sh"
-  preflight "${state_root}"
+  preflight "${state_root}" "${image}"
   report preflight_passed
   pull
+  check_gpu_in_container "${image}"
   train
 }
 
@@ -59,7 +63,8 @@ introduce() {
       exit 1
       ;;
     *)
-      say "No answer from ${AGENT_URL}. Check the subnet's route out, DNS and the security group's outbound HTTPS."
+      say "route_control_plane: The control plane can't be reached at ${AGENT_URL}: ${image}."
+      say "Check the subnet's route out, the VPC's DNS and the security group's outbound HTTPS."
       exit 1
       ;;
   esac
@@ -70,33 +75,39 @@ introduce() {
 }
 
 pull() {
-  local try
+  local try reason
   for ((try = 1; ; try++)); do
     say "Pulling ${image}"
     docker pull --quiet "${image}" >"${pull_log}" 2>&1 && break
-    say "$(tail -n 1 "${pull_log}")"
-    ((try < PULL_TRIES)) ||
-      fail image_pull "The image ${image} could not be pulled: $(tail -n 1 "${pull_log}")"
+    reason=$(gist <"${pull_log}")
+    say "${reason}"
+    [[ ${reason} != *"no space left"* ]] || fail disk_too_small "The disk has no room for the image: ${reason}"
+    ((try < PULL_TRIES)) || fail image_pull "The image ${image} could not be pulled: ${reason}"
     sleep "${RETRY_SECONDS}"
   done
   report image_pulled
 }
 
-# From here on the trainer sends the heartbeats, and ships its own log.
+# From here on the trainer sends the heartbeats, and ships its own log. Docker's default network stays:
+# a container on it is one hop further than the host, out of reach of the instance's metadata and role.
+# Shared memory is what PyTorch's data loaders pass batches through. Statuses 125 to 127 are Docker's own;
+# 137 and 143 say that somebody ended the trainer.
 train() {
   local status=0
-  mkdir -p "${state_root}/data"
+  mkdir -p "${data}"
   stop_heartbeats
   say "Starting the trainer"
-  docker run --name tensorant-trainer --gpus all \
-    --volume "${state_root}/data:/workspace/data" \
+  docker run --name tensorant-trainer --gpus all "${CONFINED[@]}" --shm-size 4g --stop-timeout 60 \
+    --volume "${data}:/workspace/data" \
     --volume "${SESSION_FILE}:/run/tensorant/session.json:ro" \
     "${image}" train >"${trainer_log}" 2>&1 || status=$?
   case ${status} in
     0) say "The trainer has ended well." ;;
-    "${NOT_STARTED}") fail container_start "Docker could not start the trainer: $(tail -n 1 "${trainer_log}")" ;;
+    125 | 126 | 127) fail container_start "Docker could not start the trainer: $(gist <"${trainer_log}")" ;;
     *)
       last_words
+      [[ ${status} == 137 || ${status} == 143 || -n $(ls -A "${data}") ]] || fail image_broken \
+        "The trainer's container ended with status ${status} before it had done anything: $(gist <"${trainer_log}")"
       report trainer_exited --exit-code "${status}" --message "The trainer's container ended with status ${status}."
       ;;
   esac
@@ -111,6 +122,7 @@ last_words() {
 # However this script ends, the machine waits for its release, and then turns itself off.
 finish() {
   local status=$?
+  set +e
   ((status == 0)) || [[ -n ${explained} ]] ||
     report preflight_failed --code boot_script --message "The start-up script failed with status ${status}."
   stop_heartbeats
@@ -128,10 +140,15 @@ stop_heartbeats() {
   fi
 }
 
-# Console and log; the agent ships the log with the next report.
+# Console and log; the agent ships the log with heartbeats and reports. A full disk must not end this script.
 say() {
   echo "tensorant: $*"
-  echo "$(date -u +%FT%TZ) $*" >>"${HOST_LOG}"
+  echo "$(date -u +%FT%TZ) $*" >>"${HOST_LOG}" || true
+}
+
+# The line of a tool's output that says why; Docker likes to end with a pointer to its help.
+gist() {
+  sed -e '/^[[:space:]]*$/d' -e '/--help/d' | tail -n 1
 }
 
 fail() {
@@ -144,7 +161,7 @@ fail() {
 
 report() {
   say "$1"
-  agent report "$@" || say "$1 could not be reported"
+  agent report "$@" >/dev/null || say "$1 could not be reported"
 }
 
 agent() {

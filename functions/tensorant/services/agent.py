@@ -159,7 +159,7 @@ class Agents:
             at=self.clock.now(),
             kind=event.type,
             source=event.source,
-            message=event.message,
+            message=f"{event.code}: {event.message}" if event.code else event.message,
             attempt=machine.attempt,
         )
         try:

@@ -13,8 +13,9 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 from tensorant_local.machines import init, tools
-from tensorant_local.machines.layout import Layout
+from tensorant_local.machines.layout import REGISTRY_VARIABLE, Layout
 from tensorant_local.machines.options import MachineOptions
+from tensorant_local.machines.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,6 +57,8 @@ class SimulatedMachines:
         self._running: dict[str, _Machine] = {}
         self._lock = Lock()
         tools.install(self._tools)
+        self._registry = Registry(self._directory / "registry")
+        self._registry.start("registry of images")
 
     def boot(self, instance_id: str, user_data: bytes, first: bool) -> None:  # noqa: FBT001 - the protocol of the EC2 stand-in
         """Start a machine; `first` only at its very first boot. Raises RuntimeError if it runs already."""
@@ -91,6 +94,7 @@ class SimulatedMachines:
         for instance_id in list(self._running):
             if machine := self._order_off(instance_id):
                 self._cut_power(machine)
+        self._registry.stop()
 
     def is_running(self, instance_id: str) -> bool:
         return instance_id in self._running
@@ -126,14 +130,22 @@ class SimulatedMachines:
         """Everything a machine's processes know of the outside."""
         environment = {
             "ROOT": str(layout.root),
-            "PATH": str(self._tools),
+            "PATH": str(self._path(layout)),
             "TMPDIR": str(layout.folder / "tmp"),
             "LANG": "C.UTF-8",
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+            "SSL_CERT_FILE": str(self._registry.trusted),
+            REGISTRY_VARIABLE: str(self._registry.server_port),
         }
         if not self.options.route_out:
             environment |= {"http_proxy": _DEAD_END, "https_proxy": _DEAD_END}
         return environment
+
+    def _path(self, layout: Layout) -> Path:
+        if not self.options.missing_tools:
+            return self._tools
+        tools.install(layout.tools, without=self.options.missing_tools)
+        return layout.tools
 
     def _order_off(self, instance_id: str) -> _Machine | None:
         with self._lock:

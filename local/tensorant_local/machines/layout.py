@@ -10,7 +10,9 @@ from tensorant_local.machines.options import MachineOptions
 
 FOLDER_VARIABLE = "MACHINE_FOLDER"
 INIT_VARIABLE = "MACHINE_INIT"
-"""Names the environment variables by which a stand-in finds its machine and the machine's first process."""
+REGISTRY_VARIABLE = "MACHINE_REGISTRY"
+"""Names the environment variables by which a stand-in finds its machine, the machine's first process, and the
+port at which the outside answers."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,11 @@ class Layout:
     @property
     def user_data(self) -> Path:
         return self.folder / "user-data"
+
+    @property
+    def tools(self) -> Path:
+        """The machine's own PATH, where it lacks a tool that the others have."""
+        return self.folder / "bin"
 
     @property
     def images(self) -> Path:

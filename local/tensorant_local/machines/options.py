@@ -21,13 +21,22 @@ class MachineOptions:
     """None: the driver sees no GPU."""
     driver_version: str | None = "580.126.09"
     """None: `nvidia-smi` can't reach a driver. The default is the one of the DLAMI of 2026-01-30."""
+    gpus: int = 1
+    gpu_in_container: bool = True
+    missing_tools: tuple[str, ...] = ()
+    """Commands that the image lacks, such as `docker`."""
     docker_answers: bool = True
     nvidia_runtime: bool = True
     pull_succeeds: bool = True
+    disk_holds_image: bool = True
+    """False: the disk is full before the image is unpacked."""
     container_starts: bool = True
+    """False: the trainer's image has no such entry point."""
     free_disk_gib: int = 200
     route_out: bool = True
-    """False: nothing outside the machine can be reached."""
+    """False: nothing outside the machine can be reached, by its containers neither."""
+    unreachable: Mapping[str, str] = field(default_factory=dict)
+    """Hosts, or host:port, that the machine itself can't reach → how: dns, refused, timeout, no_route or tls."""
     shutdown_grace_seconds: float = 2.0
     """How long processes have to end when the machine is shut down, before they are killed."""
     trainer_command: tuple[str, ...] = (sys.executable, "-m", "tensorant_trainer")

@@ -6,13 +6,16 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import tensorant_local
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 REAL: Final = (
     *("bash", "sh", "env", "cat", "chmod", "cp", "cut", "date", "grep", "head", "id", "ls"),
-    *("mkdir", "mv", "rm", "sed", "sleep", "sort", "sync", "tail", "touch", "tr"),
+    *("mkdir", "mv", "rm", "sed", "sleep", "sort", "sync", "tail", "timeout", "touch", "tr", "wc"),
 )
 
 STAND_INS: Final = {
@@ -20,6 +23,7 @@ STAND_INS: Final = {
     "docker": "docker",
     "nvidia-smi": "nvidia_smi",
     "poweroff": "shutdown",
+    "python3": "python3",
     "shutdown": "shutdown",
     "systemctl": "systemctl",
     "systemd-run": "systemd_run",
@@ -31,14 +35,9 @@ _STAND_IN = """\
 #!/bin/sh
 PYTHONPATH='{packages}' exec '{python}' -S -c 'import tensorant_local.machines.stand_ins.{module}' "$@"
 """
-_PYTHON = """\
-#!/bin/sh
-exec '{python}' -S "$@"
-"""
-"""A host's own Python: none of this computer's packages."""
 
 
-def install(folder: Path) -> None:
+def install(folder: Path, *, without: Sequence[str] = ()) -> None:
     """Fill `folder` anew. Raises FileNotFoundError if this computer lacks one of the real tools."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -46,9 +45,10 @@ def install(folder: Path) -> None:
         (folder / name).symlink_to(_real(name))
     python = os.path.realpath(sys.executable)
     packages = Path(tensorant_local.__path__[0]).resolve().parent
-    _write(folder / "python3", _PYTHON.format(python=python))
     for name, module in STAND_INS.items():
         _write(folder / name, _STAND_IN.format(packages=packages, python=python, module=module))
+    for name in without:
+        (folder / name).unlink()
 
 
 def _write(path: Path, script: str) -> None:

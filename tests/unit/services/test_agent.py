@@ -194,6 +194,17 @@ def test_events_become_facts_and_progress(world: World, agents: Agents) -> None:
     assert progress.heard_at == world.clock.now()
 
 
+def test_a_failure_is_on_the_timeline_with_its_code(world: World, agents: Agents) -> None:
+    world.rented()
+
+    agents.report(
+        world.machine,
+        batch(event(EventType.PREFLIGHT_FAILED, code="driver_too_old", message="The driver is 535.")),
+    )
+
+    assert [fact.message for fact in world.store.timeline(RUN)] == ["driver_too_old: The driver is 535."]
+
+
 def test_an_event_counts_once_however_often_it_is_sent(world: World, agents: Agents) -> None:
     machine = world.rented()
     sent = batch(event(EventType.BOOTED, source="host"), event(EventType.STARTED))

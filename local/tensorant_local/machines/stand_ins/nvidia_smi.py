@@ -1,4 +1,7 @@
-"""`nvidia-smi --query-gpu=name,driver_version --format=csv,noheader`, with the real one's failures."""
+"""`nvidia-smi --query-gpu=name,driver_version --format=csv,noheader`, with the real one's failures.
+
+A line for each GPU. Statuses: nvidia-smi's manual, RETURN VALUE.
+"""
 
 import sys
 
@@ -16,4 +19,5 @@ if options.driver_version is None:
 if options.gpu_name is None:
     print("No devices were found")
     sys.exit(_NO_GPU)
-print(f"{options.gpu_name}, {options.driver_version}")
+for _ in range(options.gpus):
+    print(f"{options.gpu_name}, {options.driver_version}")

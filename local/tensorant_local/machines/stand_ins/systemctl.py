@@ -15,12 +15,20 @@ from tensorant_local.machines.layout import Layout
 from tensorant_local.machines.stand_ins.power import shut_down
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 _KNOWN = {
     "Unit": {"Description", "Wants", "After"},
-    "Service": {"Type", "ExecStart", "StandardOutput", "StandardError", "TimeoutStopSec"},
+    "Service": {
+        *("Type", "ExecStart", "StandardOutput", "StandardError", "TimeoutStopSec", "UMask"),
+        *("StateDirectory", "StateDirectoryMode", "RuntimeDirectory", "RuntimeDirectoryMode"),
+        *("CapabilityBoundingSet", "NoNewPrivileges", "PrivateTmp", "ProtectSystem", "ProtectHome"),
+        *("ProtectKernelTunables", "ProtectKernelLogs", "ProtectControlGroups", "ProtectHostname"),
+        *("RestrictAddressFamilies", "RestrictNamespaces", "RestrictRealtime", "RestrictSUIDSGID"),
+        *("LockPersonality", "SystemCallArchitectures"),
+    },
 }
+_DIRECTORIES = {"StateDirectory": "/var/lib", "RuntimeDirectory": "/run"}
 _INACTIVE = 3
 
 
@@ -43,7 +51,13 @@ def _start(machine: Layout, unit: str) -> None:
     """Nothing is done for a unit that runs already."""
     if _is_active(machine, unit):
         return
-    command = [_translated(machine, word) for word in shlex.split(_exec_start(machine, unit))]
+    service = _service(machine, unit)
+    for key, parent in _DIRECTORIES.items():
+        if key in service:
+            directory = machine.inside(f"{parent}/{service[key]}")
+            directory.mkdir(parents=True, exist_ok=True)
+            directory.chmod(int(service.get(f"{key}Mode", "0755"), 8))
+    command = [_translated(machine, word) for word in shlex.split(service["ExecStart"])]
     started = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     (machine.units / unit).write_text(str(started.pid), encoding="utf-8")
 
@@ -56,7 +70,7 @@ def _is_active(machine: Layout, unit: str) -> bool:
     return True
 
 
-def _exec_start(machine: Layout, unit: str) -> str:
+def _service(machine: Layout, unit: str) -> Mapping[str, str]:
     path = machine.inside(f"/etc/systemd/system/{unit}")
     if not path.exists():
         sys.exit(f"Failed to start {unit}: Unit {unit} not found.")
@@ -65,7 +79,7 @@ def _exec_start(machine: Layout, unit: str) -> str:
     for section in parser.sections():
         if unknown := set(parser[section]) - _KNOWN.get(section, set()):
             sys.exit(f"systemctl (stand-in): not understood in {unit}: {sorted(unknown)}")
-    return parser["Service"]["ExecStart"]
+    return parser["Service"]
 
 
 class _UnitFile(configparser.RawConfigParser):
