@@ -7,10 +7,10 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from tensorant.handlers.http import resolver
-from tensorant.handlers.routes import connections, organizations, projects, runs
+from tensorant.handlers.routes import connections, connector, organizations, projects, runs
 
 app = resolver()
-for routes in (organizations, connections, projects, runs):
+for routes in (organizations, connections, connector, projects, runs):
     app.include_router(routes.router)
 
 
