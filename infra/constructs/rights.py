@@ -11,7 +11,7 @@ from aws_cdk import aws_iam as iam
 from infra.constructs.exceptions import accept
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from constructs import IConstruct
 
@@ -23,12 +23,18 @@ class Right:
     actions: tuple[str, ...]
     resource: str
     wildcard_because: str = ""
+    conditions: Mapping[str, Mapping[str, str]] | None = None
+    """As a policy statement writes them."""
 
 
 def give(holder: IConstruct, add: Callable[[iam.PolicyStatement], Any], *rights: Right) -> None:
     """Add the statement of each right, and accept its wildcard on `holder`, the role or policy that gets it."""
     for right in rights:
-        add(iam.PolicyStatement(actions=list(right.actions), resources=[right.resource]))
+        add(
+            iam.PolicyStatement(
+                actions=list(right.actions), resources=[right.resource], conditions=right.conditions
+            )
+        )
         if right.wildcard_because:
             finding = f"AwsSolutions-IAM5[Resource::{_as_printed(holder, right.resource)}]"
             accept(holder, finding, because=right.wildcard_because)

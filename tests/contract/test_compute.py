@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tensorant.adapters.ec2.sessions import Ec2Computes
-from tensorant.domain.connections import AwsSettings, CheckVerdict, Connection, ImageFacts
+from tensorant.domain.connections import AwsSettings, Connection
 from tensorant.domain.errors import Configuration, Credentials, ProviderFault
 from tensorant.domain.machines import Call, Candidate, Machine, Observation, Seen
 from tensorant.ports import Compute, Listed
@@ -259,15 +259,28 @@ def test_a_machine_that_no_record_knows_is_stopped_by_its_id(provider: Provider)
 # -- prices ------------------------------------------------------------------------------------------------
 
 
-def test_a_price_is_that_of_the_list(provider: Provider) -> None:
-    price = provider.compute.price("g6.xlarge")
+@pytest.mark.parametrize("asked", [["g6.xlarge"], ["g6.xlarge", "g6.48xlarge"]])
+def test_a_price_is_that_of_the_list(provider: Provider, asked: list[str]) -> None:
+    prices = provider.compute.prices(asked)
 
-    assert price.compute_usd_per_hour == Decimal("0.8048")
-    assert price.disk_usd_per_gib_month == Decimal("0.08")
+    assert list(prices) == asked
+    assert prices["g6.xlarge"].compute_usd_per_hour == Decimal("0.8048")
+    assert prices["g6.xlarge"].disk_usd_per_gib_month == Decimal("0.08")
 
 
-def test_a_type_without_a_price_has_none(provider: Provider) -> None:
-    assert provider.compute.price("g6.48xlarge").compute_usd_per_hour is None
+@pytest.mark.parametrize("asked", [["g6.48xlarge"], ["g6.xlarge", "g6.48xlarge"]])
+def test_a_type_without_a_price_has_none(provider: Provider, asked: list[str]) -> None:
+    assert provider.compute.prices(asked)["g6.48xlarge"].compute_usd_per_hour is None
+
+
+# -- quotas ------------------------------------------------------------------------------------------------
+
+
+def test_a_quota_names_its_family_and_what_a_machine_takes(provider: Provider) -> None:
+    quota = provider.compute.quota("g6.xlarge")
+
+    assert (quota.family, quota.code, quota.needed) == ("G and VT", "L-DB2E81BA", 4)
+    assert (quota.headroom is None) == bool(quota.unknown_because)
 
 
 # -- EC2 alone ---------------------------------------------------------------------------------------------
@@ -347,46 +360,6 @@ def test_a_wrong_setting_is_a_definite_no(
 
     assert caught.value.code == code
     assert ec2.compute.observe(wrong).state is Seen.MISSING
-
-
-def test_a_good_connection_passes_its_check(
-    account: SeededAccount, connection: Connection, ec2: Provider
-) -> None:
-    assert isinstance(connection.settings, AwsSettings)
-
-    found = ec2.compute.check(connection.settings)
-
-    assert {item.name: item.verdict for item in found.items if item.name != "gpu_types"} == {
-        "credentials": CheckVerdict.OK,
-        "image": CheckVerdict.OK,
-        "subnets": CheckVerdict.OK,
-        "security_group": CheckVerdict.OK,
-    }
-    assert found.account_id == account.account_id
-    assert found.image == ImageFacts(root_device="/dev/sda1", root_gib=75, other_devices=("/dev/sdf",))
-    assert found.disk_usd_per_gib_month == Decimal("0.08")
-    assert found.types is not None
-    types = {each.instance_type: each for each in found.types}
-    assert types["g6.xlarge"].usd_per_hour == Decimal("0.8048")
-    assert (types["g6.xlarge"].gpu, types["g6.xlarge"].vcpus) == ("L4", 4)
-    assert "4 GPUs" in found.excluded["g6.12xlarge"]
-    assert "older than Ampere" in found.excluded["g4dn.xlarge"]
-    assert not types.keys() & found.excluded.keys()
-
-
-def test_a_check_tells_every_wrong_id_at_once(connection: Connection, ec2: Provider) -> None:
-    settings = replace(
-        connection.settings,
-        image_id="ami-0123456789abcdef0",
-        subnet_ids=("subnet-0123456789abcdef0",),
-        security_group_id="sg-0123456789abcdef0",
-    )
-
-    found = ec2.compute.check(settings)
-
-    failed = {item.name for item in found.items if item.verdict is CheckVerdict.FAILED}
-    assert failed == {"image", "subnets", "security_group", "gpu_types"}
-    assert all(item.mend for item in found.items if item.verdict is CheckVerdict.FAILED)
 
 
 def test_only_aws_is_opened_as_ec2() -> None:

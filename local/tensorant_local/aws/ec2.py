@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import fnmatch
 import json
 from typing import Any
 from uuid import uuid4
@@ -47,6 +48,17 @@ def answers_are_written_while_things_change(original: Any, response: Any) -> Any
         return response.serialized(ActionResult(refusal))
     with lock:
         return original(response)
+
+
+@mends(utils, "instance_value_in_filter_values")
+def filters_of_instances_know_no_wildcards(original: Any, value: Any, wanted: list[str]) -> bool:
+    """Any string may have them: `*` for some characters, `?` for one.
+
+    Source: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Filtering.html
+    """
+    if isinstance(value, str):
+        return any(fnmatch.fnmatchcase(value, each) for each in wanted)
+    return bool(original(value, wanted))
 
 
 # -- launches ----------------------------------------------------------------------------------------------

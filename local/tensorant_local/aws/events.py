@@ -1,4 +1,4 @@
-"""EventBridge: events of AWS itself, and delivery to functions and state machines."""
+"""EventBridge: events of AWS itself, and delivery to functions, state machines and buses elsewhere."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import functools
 import json
 import re
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
+from moto.core.utils import unix_time
 from moto.events.models import Rule, events_backends
 from moto.events.responses import EventsHandler
 
-from tensorant_local.aws import lambdas
+from tensorant_local.aws import event_buses, lambdas
 from tensorant_local.aws.mending import Mends
 from tensorant_local.aws.running import cloud
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ENVELOPE = ("version", "id", "detail-type", "source", "account", "time", "region", "resources", "detail")
 """The fields of an event, in the order of the EventBridge guide."""
@@ -48,15 +53,49 @@ def emit(
 
 @mends(EventsHandler, "put_events")
 def anyone_can_speak_for_aws(original: Any, handler: Any) -> str:
-    """PutEvents refuses sources that begin with `aws.`, entry by entry."""
-    entries = handler._get_param("Entries")
-    allowed = [entry for entry in entries if not entry.get("Source", "").startswith("aws.")]
-    if len(allowed) == len(entries):
+    """PutEvents refuses sources that begin with `aws.`, entry by entry, and reaches buses of other accounts."""
+    entries, backend = handler._get_param("Entries"), handler.events_backend
+    if all(_is_plain(entry, backend.account_id) for entry in entries):
         return str(original(handler))
-    results = iter(handler.events_backend.put_events(allowed))
-    answers = [next(results) if entry in allowed else _not_authorized(entry) for entry in entries]
+    for entry in entries:
+        _require_permission(backend.account_id, entry)
+    answers = [_put(backend, entry) for entry in entries]
     failed = sum("ErrorCode" in answer for answer in answers)
     return json.dumps({"FailedEntryCount": failed, "Entries": answers})
+
+
+def _is_plain(entry: dict[str, Any], sender: str) -> bool:
+    forged = entry.get("Source", "").startswith("aws.")
+    return not forged and not event_buses.is_elsewhere(entry.get("EventBusName") or "", sender)
+
+
+def _require_permission(sender: str, entry: dict[str, Any]) -> None:
+    """One event that may not be put refuses the whole request."""
+    bus = entry.get("EventBusName") or ""
+    if event_buses.is_elsewhere(bus, sender):
+        event = {"source": entry.get("Source"), "detail-type": entry.get("DetailType")}
+        event_buses.require_permission(bus, sender=sender, event=event)
+
+
+def _put(backend: Any, entry: dict[str, Any]) -> dict[str, Any]:
+    if entry.get("Source", "").startswith("aws."):
+        return _not_authorized(entry)
+    bus = entry.get("EventBusName") or ""
+    if not event_buses.is_elsewhere(bus, backend.account_id):
+        return dict(backend.put_events([entry])[0])
+    event = {
+        "version": "0",
+        "id": str(uuid4()),
+        "detail-type": entry["DetailType"],
+        "source": entry["Source"],
+        "account": backend.account_id,
+        "time": entry.get("Time", unix_time()),
+        "region": backend.region_name,
+        "resources": entry.get("Resources", []),
+        "detail": json.loads(entry["Detail"]),
+    }
+    event_buses.put(bus, event)
+    return {"EventId": event["id"]}
 
 
 def _not_authorized(entry: dict[str, Any]) -> dict[str, str]:
@@ -68,17 +107,26 @@ def _not_authorized(entry: dict[str, Any]) -> dict[str, str]:
 def functions_and_state_machines_are_no_targets(
     original: Any, rule: Any, original_event: dict[str, Any], *args: Any, **kwargs: Any
 ) -> None:
-    """And disabled rules fire, schedules match every event, and `time` is a float."""
+    """And disabled rules fire, schedules match every event, `time` is a float, and other buses rewrite events."""
     if rule.state == "DISABLED" or not _concerns(rule, original_event):
         return
-    event = _as_delivered(original_event)
-    targets = rule.targets
-    for target in targets:
-        if deliver := {"lambda": _to_function, "states": _to_state_machine}.get(target["Arn"].split(":")[2]):
-            cloud().background.soon(functools.partial(deliver, target["Arn"], _input(target, event, rule)))
-    rest = [target for target in targets if target["Arn"].split(":")[2] not in {"lambda", "states"}]
+    rest = []
+    for target in rule.targets:
+        if deliver := _delivery(rule, target, original_event):
+            cloud().background.soon(deliver)
+        else:
+            rest.append(target)
     if rest:
         _with_targets(original, rule, rest, original_event, *args, **kwargs)
+
+
+def _delivery(rule: Any, target: dict[str, Any], event: dict[str, Any]) -> Callable[[], None] | None:
+    """How a target gets an event; None where moto's own way will do."""
+    arn = target["Arn"]
+    if event_buses.is_bus(arn):
+        return functools.partial(event_buses.forward, rule, target, event)
+    deliver = {"lambda": _to_function, "states": _to_state_machine}.get(arn.split(":")[2])
+    return functools.partial(deliver, arn, _input(target, _as_delivered(event), rule)) if deliver else None
 
 
 def _concerns(rule: Any, event: dict[str, Any]) -> bool:

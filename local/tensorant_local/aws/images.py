@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from tensorant_local.aws.server import EmbeddedAws
+from typing import Any, Protocol
 
 IMAGE_NAME = "Deep Learning Base OSS Nvidia Driver GPU AMI (Ubuntu 24.04) 20260701"
 ROOT_GIGABYTES = 75
 """Of the image's root disk; a launch may ask for more, not for less."""
+
+
+class Account(Protocol):
+    """An account of the embedded AWS, by its clients."""
+
+    @property
+    def account_id(self) -> str: ...
+    @property
+    def region(self) -> str: ...
+    def client(self, service: str, **options: Any) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -32,7 +39,7 @@ class SeededAccount:
 
 
 def seed_account(
-    aws: EmbeddedAws, *, key_name: str = "recovery", bucket: str = "tensorant-demo"
+    aws: Account, *, key_name: str = "recovery", bucket: str = "tensorant-demo"
 ) -> SeededAccount:
     """Prepare the account as the AWS guide asks its reader to."""
     ec2, iam = aws.client("ec2"), aws.client("iam")

@@ -1,6 +1,7 @@
 """The Pricing API's GetProducts, from a fixture; moto has no Pricing.
 
 Source of the shapes: https://docs.aws.amazon.com/aws-cost-management/latest/APIReference/API_pricing_GetProducts.html
+and API_pricing_Filter.html
 """
 
 from __future__ import annotations
@@ -11,11 +12,16 @@ import json
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from tensorant_local.aws import json_api
+from tensorant_local.aws.json_api import RefusedError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from wsgiref.types import StartResponse, WSGIEnvironment
 
 FIXTURE = "fixtures/prices.json"
+SERVICE = "AWSPriceListService"
+VALUE_CHARACTERS = 1024
 PAGE = 100
 OFFER_TERM = "JRTCKXETXF"
 """The code of every on-demand term."""
@@ -25,48 +31,25 @@ HOURLY_RATE = "6YS6EN2CT7"
 Product = dict[str, Any]
 
 
-class PricingError(Exception):
-    """A refusal, by the API's name for it."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
 def is_for_pricing(environ: WSGIEnvironment) -> bool:
     """Whether a request is addressed to the Pricing API."""
-    return str(environ.get("HTTP_X_AMZ_TARGET", "")).startswith("AWSPriceListService.")
+    return json_api.is_for(SERVICE, environ)
 
 
 def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
     """Answer one request, as a WSGI application."""
-    length = int(environ.get("CONTENT_LENGTH") or 0)
-    request = json.loads(environ["wsgi.input"].read(length) or b"{}")
-    try:
-        status, body = "200 OK", _acted(environ["HTTP_X_AMZ_TARGET"].split(".")[1], request)
-    except PricingError as error:
-        status, body = "400 Bad Request", {"__type": error.code, "message": str(error)}
-    payload = json.dumps(body).encode()
-    headers = [("Content-Type", "application/x-amz-json-1.1"), ("Content-Length", str(len(payload)))]
-    start_response(status, headers)
-    return [payload]
-
-
-def _acted(action: str, request: dict[str, Any]) -> dict[str, Any]:
-    if action != "GetProducts":
-        raise PricingError("UnknownOperationException", f"{action} is not part of the embedded cloud")
-    return get_products(request)
+    return json_api.answer(environ, start_response, {"GetProducts": get_products})
 
 
 def get_products(request: dict[str, Any]) -> dict[str, Any]:
     """One page of the products that every filter of the request lets through."""
     if request.get("ServiceCode") != "AmazonEC2":
-        raise PricingError("InvalidParameterException", "The requested service code is invalid.")
+        raise RefusedError("InvalidParameterException", "The requested service code is invalid.")
     if request.get("FormatVersion", "aws_v1") != "aws_v1":
-        raise PricingError("InvalidParameterException", "The format version is invalid.")
+        raise RefusedError("InvalidParameterException", "The format version is invalid.")
     size = request.get("MaxResults", PAGE)
     if not 1 <= size <= PAGE:
-        raise PricingError("InvalidParameterException", "MaxResults must be from 1 to 100.")
+        raise RefusedError("InvalidParameterException", "MaxResults must be from 1 to 100.")
     start = _offset(request.get("NextToken"))
     found = [product for product in products() if _passes(product, request.get("Filters", []))]
     page: dict[str, Any] = {
@@ -81,21 +64,27 @@ def _offset(token: str | None) -> int:
         return 0
     kind, _, number = token.partition(":")
     if kind != "page" or not number.isdigit():
-        raise PricingError("InvalidNextTokenException", "The pagination token is invalid.")
+        raise RefusedError("InvalidNextTokenException", "The pagination token is invalid.")
     return int(number)
 
 
 def _passes(product: Product, filters: list[dict[str, str]]) -> bool:
     """Values are compared as they are written, case included; an attribute that isn't there matches nothing."""
     known = product["product"]["attributes"] | {"productFamily": product["product"]["productFamily"]}
-    for wanted in filters:
-        if wanted["Type"] != "TERM_MATCH":
-            raise PricingError(
-                "InvalidParameterException", f"Only TERM_MATCH is simulated, not {wanted['Type']}."
-            )
-        if known.get(wanted["Field"]) != wanted["Value"]:
-            return False
-    return True
+    return all(known.get(wanted["Field"]) in _values(wanted) for wanted in filters)
+
+
+def _values(wanted: dict[str, str]) -> list[str]:
+    """ANY_OF takes several, separated by commas."""
+    if len(wanted["Value"]) > VALUE_CHARACTERS:
+        raise RefusedError("InvalidParameterException", "A filter's value has 1024 characters at most.")
+    match wanted["Type"]:
+        case "TERM_MATCH":
+            return [wanted["Value"]]
+        case "ANY_OF":
+            return wanted["Value"].split(",")
+        case other:
+            raise RefusedError("InvalidParameterException", f"The filter type {other} is not simulated.")
 
 
 @functools.cache

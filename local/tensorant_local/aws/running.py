@@ -59,7 +59,7 @@ class Cloud:
     refusals: dict[str, str] = field(default_factory=dict)
     """Error codes of launches that EC2 refuses, by instance type."""
     refused_actions: dict[str, str] = field(default_factory=dict)
-    """Error codes of all that EC2 refuses, by action."""
+    """Error codes of all that EC2, the Pricing API and Service Quotas refuse, by action."""
 
 
 _current: list[Cloud] = []

@@ -28,9 +28,11 @@ from tensorant_local.aws import (
     events,
     lambdas,
     pricing,
+    quotas,
     running,
     schedules,
     stepfunctions,
+    sts,
 )
 from tensorant_local.aws.running import Cloud, Delays, Invocation, LambdaInvoker, MachineHost
 
@@ -125,7 +127,10 @@ class EmbeddedAws:
         schedules.fire_all()
 
     def refuse_action(self, action: str, code: str | None) -> None:
-        """From here on EC2 answers that action (as `TerminateInstances`) with an error code; None: no longer."""
+        """From here on that action is answered with an error code; None: no longer.
+
+        An action of EC2 (as `TerminateInstances`), of the Pricing API or of Service Quotas.
+        """
         self._cloud.refused_actions.pop(action, None)
         if code is not None:
             self._cloud.refused_actions[action] = code
@@ -136,7 +141,7 @@ class EmbeddedAws:
 
     def start(self) -> Self:
         """Serve on a free port."""
-        for module in (lambdas, events, schedules, stepfunctions, ec2, dynamodb):
+        for module in (lambdas, events, schedules, stepfunctions, ec2, dynamodb, sts):
             module.apply()
         with contextlib.ExitStack() as held:
             running.begin(self._cloud)
@@ -197,8 +202,11 @@ def _dispatcher() -> Any:
     application = DomainDispatcherApplication(create_backend_app)
 
     def dispatch(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        chosen = pricing.answer if pricing.is_for_pricing(environ) else application
-        answer: Iterable[bytes] = chosen(environ, start_response)
+        if pricing.is_for_pricing(environ):
+            return pricing.answer(environ, start_response)
+        if quotas.is_for_quotas(environ):
+            return quotas.answer(environ, start_response)
+        answer: Iterable[bytes] = application(environ, start_response)
         return answer
 
     return dispatch

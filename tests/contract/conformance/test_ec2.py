@@ -173,6 +173,19 @@ def test_an_instance_is_found_by_its_token(bench: Bench) -> None:
     assert found("another") == []
 
 
+@pytest.mark.parametrize(
+    ("value", "fits"), [("g6.*", True), ("g*", True), ("g?.xlarge", True), ("g6", False), ("p*", False)]
+)
+def test_a_filter_may_have_wildcards(bench: Bench, value: str, *, fits: bool) -> None:
+    instance_id = bench.launch()
+    filters = [{"Name": "instance-type", "Values": [value]}]
+
+    reservations = bench.ec2.describe_instances(Filters=filters)["Reservations"]
+
+    found = {instance["InstanceId"] for each in reservations for instance in each["Instances"]}
+    assert (instance_id in found) is fits
+
+
 def test_a_dry_run_launches_nothing(bench: Bench) -> None:
     token = uuid4().hex
 

@@ -78,6 +78,25 @@ def test_values_match_exactly_or_not_at_all(pricing: Any, change: dict[str, str]
     assert products(pricing, instanceType="g6.xlarge", **ONE_PRICE | change) == []
 
 
+def test_one_filter_may_name_several_values(pricing: Any) -> None:
+    filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in ONE_PRICE.items()]
+    several = {"Type": "ANY_OF", "Field": "instanceType", "Value": "g6.xlarge,g5.xlarge,g6.none"}
+
+    answer = pricing.get_products(ServiceCode="AmazonEC2", Filters=[*filters, several])
+
+    found = {json.loads(entry)["product"]["attributes"]["instanceType"] for entry in answer["PriceList"]}
+    assert found == {"g5.xlarge", "g6.xlarge"}
+
+
+def test_a_filter_that_is_too_long_is_refused(pricing: Any) -> None:
+    several = {"Type": "ANY_OF", "Field": "instanceType", "Value": "g6.xlarge," * 103}
+
+    with pytest.raises(ClientError) as refused:
+        pricing.get_products(ServiceCode="AmazonEC2", Filters=[several])
+
+    assert refused.value.response["Error"]["Code"] == "InvalidParameterException"
+
+
 def test_a_list_comes_in_pages(pricing: Any) -> None:
     filters = [{"Type": "TERM_MATCH", "Field": "operatingSystem", "Value": "Linux"}]
     whole = pricing.get_products(ServiceCode="AmazonEC2", Filters=filters)["PriceList"]

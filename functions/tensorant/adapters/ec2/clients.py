@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
@@ -11,6 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from tensorant.adapters.ec2.errors import translated
 from tensorant.adapters.ec2.pricing import PRICING_REGION, Prices
+from tensorant.adapters.ec2.roles import PATIENT, AssumedRole
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
@@ -19,14 +21,26 @@ if TYPE_CHECKING:
 ASK_ONCE = Config(retries={"mode": "standard", "total_max_attempts": 1}, connect_timeout=5, read_timeout=30)
 """RunInstances: a capacity error is a 5xx that botocore would silently retry."""
 
-PATIENT = Config(retries={"mode": "standard", "total_max_attempts": 3}, connect_timeout=5, read_timeout=15)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Whose credentials they are."""
+
+    account_id: str
+    arn: str
+
+    @property
+    def is_root(self) -> bool:
+        """The account's root user, who may do everything (ARN `arn:aws:iam::<account>:root`)."""
+        return self.arn.endswith(":root")
 
 
 class Clients:
-    """AWS in one region, with the credentials of one account."""
+    """AWS in one region, with the credentials of one account; `role` is the one that they come from, if any."""
 
-    def __init__(self, session: boto3.Session, region: str) -> None:
+    def __init__(self, session: boto3.Session, region: str, role: AssumedRole | None = None) -> None:
         self.region = region
+        self.role = role
         self._session = session
 
     @cached_property
@@ -45,12 +59,26 @@ class Clients:
         )
 
     @cached_property
+    def quotas(self) -> Any:
+        """Service Quotas."""
+        return self._session.client("service-quotas", config=PATIENT)
+
+    @cached_property
+    def iam(self) -> Any:
+        return self._session.client("iam", config=PATIENT)
+
+    @cached_property
     def _sts(self) -> STSClient:
         return self._session.client("sts", config=PATIENT)
 
-    def account(self) -> str:
-        """Whose the credentials are, as AWS says at this moment."""
+    def identity(self) -> Identity:
+        """Whose the credentials are, as AWS says at this moment; no policy is needed for that."""
         try:
-            return self._sts.get_caller_identity()["Account"]
+            seen = self._sts.get_caller_identity()
         except (ClientError, BotoCoreError) as error:
             raise translated(error, doing="read the account's id") from error
+        return Identity(account_id=seen["Account"], arn=seen.get("Arn", ""))
+
+    def account(self) -> str:
+        """The account's id, read anew."""
+        return self.identity().account_id

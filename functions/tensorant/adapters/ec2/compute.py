@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,8 @@ class Ec2Compute:
         except (ClientError, BotoCoreError) as error:
             if code_of(error) in ASKED_BEFORE:
                 return self.observe(machine)
-            raise translated(error, doing=f"start a {machine.candidate.instance_type}") from error
+            wanted = machine.candidate.instance_type
+            raise translated(error, doing=f"start a {wanted}", instance_type=wanted) from error
         return observation(answer["Instances"][0])
 
     def observe(self, machine: Machine) -> Observation:
@@ -101,12 +102,17 @@ class Ec2Compute:
         except (ClientError, BotoCoreError) as error:
             raise translated(error, doing=f"stop {instance_id}") from error
 
-    def price(self, instance_type: str) -> CurrentPrice:
+    def prices(self, instance_types: Sequence[str]) -> Mapping[str, CurrentPrice]:
         prices = self.clients.prices
-        return CurrentPrice(
-            compute_usd_per_hour=prices.compute_per_hour(instance_type),
-            disk_usd_per_gib_month=prices.gp3_per_gib_month(),
-        )
+        disk = prices.gp3_per_gib_month()
+        if len(instance_types) == 1:
+            found = {name: prices.compute_per_hour(name) for name in instance_types}
+        else:
+            found = prices.all_compute_per_hour(instance_types)
+        return {
+            name: CurrentPrice(compute_usd_per_hour=compute, disk_usd_per_gib_month=disk)
+            for name, compute in found.items()
+        }
 
     def quota(self, instance_type: str) -> VcpuQuota:
         return quotas.vcpu_quota(self.clients, instance_type)

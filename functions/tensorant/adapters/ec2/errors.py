@@ -1,88 +1,145 @@
-"""EC2's error codes as failure classes with their mend.
+"""boto3's errors as the domain's, each with its mend. The tables are in `codes`.
 
-Source: EC2 API error codes; the meanings of `UnauthorizedOperation` and of state reasons from the same
-pages. An unknown 4xx code is a configuration failure with AWS's own text, an unknown 5xx leaves it open
-whether AWS acted.
+An unknown 4xx code is a configuration failure with AWS's own text, an unknown 5xx leaves it open whether
+AWS acted.
 """
 
 from __future__ import annotations
 
-from botocore.exceptions import BotoCoreError, ClientError
+import re
 
-from tensorant.domain.errors import (
-    Capacity,
-    Configuration,
-    Credentials,
-    Permission,
-    ProviderError,
-    ProviderFault,
-    Quota,
-    Throttled,
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    InvalidRegionError,
+    NoCredentialsError,
+    ParamValidationError,
+    PartialCredentialsError,
 )
+
+from tensorant.adapters.ec2.codes import AGAIN, CODES, KMS, MEANINGS, UNKNOWN
+from tensorant.adapters.ec2.families import G_AND_VT, P, QuotaFamily, family_of
+from tensorant.domain.errors import Configuration, Credentials, Permission, ProviderError, ProviderFault
 
 SERVER_ERROR = 500
 
-_CAPACITY = "Allow another GPU type or a subnet in another zone, or launch again later."
-_SETTINGS = "Correct the connection's settings; all of them must belong to one region and one VPC."
-_POLICY = "Compare the connection's policy with the one in the guide, and ask your administrator for the missing right."
-_KEYS = "Replace the connection's credentials with valid ones of the same account."
-_SUPPORT = "Ask AWS Support about the account."
+_NOTHING_SENT: tuple[tuple[type[BotoCoreError], type[ProviderError], str, str], ...] = (
+    (NoCredentialsError, Credentials, "no_credentials", "Give the connection credentials."),
+    (PartialCredentialsError, Credentials, "no_credentials", "Give the connection complete credentials."),
+    (CredentialRetrievalError, Credentials, "no_credentials", "Give the connection valid credentials."),
+    (InvalidRegionError, Configuration, "invalid_region", "Choose a commercial region of AWS."),
+    (ParamValidationError, Configuration, "invalid_request", "Correct the connection's settings."),
+)
+"""Errors of the request itself: AWS never saw it."""
 
-CODES: dict[str, tuple[type[ProviderError], str]] = {
-    "InsufficientInstanceCapacity": (Capacity, _CAPACITY),
-    "InsufficientVolumeCapacity": (Capacity, _CAPACITY),
-    "InsufficientFreeAddressesInSubnet": (Capacity, "Free addresses in the subnet, or use a bigger one."),
-    "Unsupported": (Capacity, _CAPACITY),
-    "VcpuLimitExceeded": (Quota, "Request more vCPUs for the instance family in Service Quotas."),
-    "InstanceLimitExceeded": (Quota, "Request a higher instance limit in Service Quotas."),
-    "VolumeLimitExceeded": (Quota, "Request a higher EBS limit in Service Quotas."),
-    "MaxIOPSLimitExceeded": (Quota, "Request a higher EBS IOPS limit in Service Quotas."),
-    "UnauthorizedOperation": (Permission, _POLICY),
-    "AccessDenied": (Permission, _POLICY),
-    "AccessDeniedException": (Permission, _POLICY),
-    "TagPolicyViolation": (Permission, "Allow the tensorant: tags in your organization's tag policy."),
-    "OptInRequired": (Permission, "Activate the service, or the image's subscription, in the account."),
-    "PendingVerification": (Permission, "AWS is verifying the account; launch again in a few hours."),
-    "Blocked": (Permission, _SUPPORT),
-    "AccountDisabled": (Permission, _SUPPORT),
-    "AuthFailure": (Credentials, f"{_KEYS} Check that the region is enabled in the account."),
-    "InvalidClientTokenId": (Credentials, _KEYS),
-    "UnrecognizedClientException": (Credentials, _KEYS),
-    "SignatureDoesNotMatch": (Credentials, _KEYS),
-    "ExpiredToken": (Credentials, "The temporary credentials have expired: replace them."),
-    "ExpiredTokenException": (Credentials, "The temporary credentials have expired: replace them."),
-    "RequestExpired": (Credentials, _KEYS),
-    "RequestLimitExceeded": (Throttled, "Nothing to do: it is tried again."),
-    "Throttling": (Throttled, "Nothing to do: it is tried again."),
-    "ThrottlingException": (Throttled, "Nothing to do: it is tried again."),
-    "InternalError": (ProviderFault, "Nothing to do: it is tried again."),
-    "InternalFailure": (ProviderFault, "Nothing to do: it is tried again."),
-    "ServiceUnavailable": (ProviderFault, "Nothing to do: it is tried again."),
-    "Unavailable": (ProviderFault, "Nothing to do: it is tried again."),
-    # An ask with this token was put in other words before, and may have made a machine.
-    "IdempotentParameterMismatch": (ProviderFault, "Nothing to do: the machine is looked up by its token."),
-    "InvalidAMIID.NotFound": (Configuration, "Check the AMI's id, region and sharing."),
-    "InvalidAMIID.Malformed": (Configuration, "Check the AMI's id."),
-    "InvalidAMIID.Unavailable": (Configuration, "The AMI was deregistered: choose another."),
+_ACTION = re.compile(r"perform:? ([a-z0-9-]+:[A-Za-z]+)")
+_BLOB = re.compile(r"\s*Encoded authorization failure message:.*", re.DOTALL)
+"""Only the account itself can decode it (sts:DecodeAuthorizationMessage), and it fills a screen."""
+
+_SERVICES = {
+    "GetProducts": "pricing",
+    "GetServiceQuota": "servicequotas",
+    "GetAWSDefaultServiceQuota": "servicequotas",
+    "GetInstanceProfile": "iam",
+    "AssumeRole": "sts",
+    "GetCallerIdentity": "sts",
 }
+"""By the API's operation, as policies call its service; all others are EC2's."""
+
+_WHO_DENIES = (
+    (
+        "service control policy",
+        "A service control policy of your AWS organization does not allow {}: ask the organization's administrator.",
+    ),
+    (
+        "resource control policy",
+        "A resource control policy of your AWS organization does not allow {}: ask the organization's administrator.",
+    ),
+    (
+        "permissions boundary",
+        "The identity's permissions boundary does not allow {}: ask your administrator to widen it.",
+    ),
+    ("session policy", "The session's policy does not allow {}: make the temporary credentials without it."),
+    (
+        "explicit deny in an identity-based policy",
+        "A policy of the identity denies {} explicitly: remove that statement.",
+    ),
+)
+"""What AWS's text says of the kind of policy, and whose turn it is (IAM user guide, "Troubleshoot access denied")."""
 
 
-def translated(error: ClientError | BotoCoreError, *, doing: str) -> ProviderError:
-    """The domain's error for one of boto3's; no answer at all leaves it open whether AWS acted."""
+def translated(
+    error: ClientError | BotoCoreError, *, doing: str, instance_type: str | None = None
+) -> ProviderError:
+    """The domain's error for one of boto3's; no answer at all leaves it open whether AWS acted.
+
+    `instance_type` is what was asked for: it names the quota that is used up.
+    """
     if not isinstance(error, ClientError):
-        return ProviderFault(
-            "no_answer",
-            f"AWS did not answer the request to {doing}.",
-            mend="Nothing to do: it is tried again.",
-        )
+        return _without_answer(error, doing)
     code = error.response["Error"]["Code"]
-    text = error.response["Error"].get("Message", "")
-    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    unknown = (ProviderFault if status >= SERVER_ERROR else Configuration, _SETTINGS)
-    kind, mend = CODES.get(code, unknown)
+    text = _BLOB.sub("", error.response["Error"].get("Message", ""))
+    kind, mend = _meaning(error, code, text)
+    if code == "VcpuLimitExceeded":
+        mend = _more_vcpus(instance_type)
+    elif kind is Permission and code in {"UnauthorizedOperation", "AccessDenied", "AccessDeniedException"}:
+        mend = _permission_mend(action_of(error), text, mend)
+    elif kind is Configuration and "kms" in text.lower():
+        mend = KMS
     return kind(code, f"AWS refused to {doing}: {code}: {text}", mend=mend)
 
 
 def code_of(error: ClientError | BotoCoreError) -> str | None:
     """AWS's own code; None if there was no answer."""
     return error.response["Error"]["Code"] if isinstance(error, ClientError) else None
+
+
+def action_of(error: ClientError) -> str:
+    """The action that a policy would have to allow, as AWS's text names it, else by the operation."""
+    named = _ACTION.search(error.response["Error"].get("Message", ""))
+    if named:
+        return named.group(1)
+    return f"{_SERVICES.get(error.operation_name, 'ec2')}:{error.operation_name}"
+
+
+def _meaning(error: ClientError, code: str, text: str) -> tuple[type[ProviderError], str]:
+    for meaning in MEANINGS:
+        if meaning.fits(code, text):
+            return meaning.kind, meaning.mend
+    if code in CODES:
+        return CODES[code]
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return (ProviderFault, AGAIN) if status >= SERVER_ERROR else (Configuration, UNKNOWN)
+
+
+def _permission_mend(action: str, text: str, otherwise: str) -> str:
+    if action.startswith("kms:"):
+        return KMS
+    told = text.lower()
+    for words, mend in _WHO_DENIES:
+        if words in told:
+            return mend.format(action)
+    return f"Allow {action}. {otherwise}"
+
+
+def _more_vcpus(instance_type: str | None) -> str:
+    family = family_of(instance_type) if instance_type else None
+    quotas = [family] if family else [G_AND_VT, P]
+    return (
+        f"Request more vCPUs in Service Quotas, in the connection's region, for {' or '.join(map(_named, quotas))}; "
+        "or free some: other running instances of the family count too."
+    )
+
+
+def _named(family: QuotaFamily) -> str:
+    return f"“{family.title}” ({family.code})"
+
+
+def _without_answer(error: BotoCoreError, doing: str) -> ProviderError:
+    for kind, failure, code, mend in _NOTHING_SENT:
+        if isinstance(error, kind):
+            return failure(
+                code, f"Nothing could be sent to AWS to {doing} ({type(error).__name__}).", mend=mend
+            )
+    return ProviderFault("no_answer", f"AWS did not answer the request to {doing}.", mend=AGAIN)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tensorant.domain.machines import Observation, Seen
+from tensorant.adapters.ec2 import state_reasons
+from tensorant.domain.machines import Observation, RootVolume, Seen
 from tensorant.ports import Listed
 
 STATES = {
@@ -19,13 +20,30 @@ STATES = {
 
 
 def observation(instance: Mapping[str, Any]) -> Observation:
-    reason = reason_of(instance.get("StateReason", {})) or instance.get("StateTransitionReason", "")
+    reason = state_reasons.reason(instance)
     return Observation(
         state=STATES[instance["State"]["Name"]],
         instance_id=instance["InstanceId"],
         started_at=instance.get("LaunchTime"),
         reason=reason,
+        cause=state_reasons.cause(reason),
+        never_ran_because=state_reasons.never_ran_because(instance, reason),
+        root_volume=root_volume(instance),
     )
+
+
+def root_volume(instance: Mapping[str, Any]) -> RootVolume | None:
+    """The root disk; None while it is not attached yet, or no more.
+
+    Source: EC2 DescribeInstances, BlockDeviceMappings. The guide's policy has no DescribeVolumes.
+    """
+    for device in instance.get("BlockDeviceMappings", []):
+        volume = device.get("Ebs", {})
+        if device.get("DeviceName") == instance.get("RootDeviceName") and "VolumeId" in volume:
+            return RootVolume(
+                volume_id=volume["VolumeId"], deleted_on_termination=bool(volume.get("DeleteOnTermination"))
+            )
+    return None
 
 
 def listed(instance: Mapping[str, Any]) -> Listed:
@@ -37,11 +55,3 @@ def listed(instance: Mapping[str, Any]) -> Listed:
         run_id=tags.get("tensorant:run"),
         attempt=int(attempt) if attempt.isdecimal() else None,
     )
-
-
-def reason_of(told: Mapping[str, str]) -> str:
-    """`Code: message` of a StateReason; a pending instance's says nothing."""
-    code, message = told.get("Code", ""), told.get("Message", "")
-    if code in {"", "pending"}:
-        return ""
-    return message if message.startswith(code) else f"{code}: {message}"

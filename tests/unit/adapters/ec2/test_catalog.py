@@ -17,6 +17,8 @@ def described(*gpus: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "GpuInfo": {"Gpus": list(gpus)},
         "ProcessorInfo": {"SupportedArchitectures": ["x86_64"]},
         "SupportedUsageClasses": ["on-demand", "spot"],
+        "SupportedVirtualizationTypes": ["hvm"],
+        "BareMetal": False,
         **changes,
     }
 
@@ -25,7 +27,9 @@ def gpu(**changes: Any) -> dict[str, Any]:
     return {**NVIDIA_L4, **changes}
 
 
-@pytest.mark.parametrize("found", [gpu(), gpu(GpuPartitionSize=1.0), gpu(Name="H100"), gpu(Name="A10G")])
+@pytest.mark.parametrize(
+    "found", [gpu(), gpu(GpuPartitionSize=1.0), gpu(Name="H100"), gpu(Name="A name to come")]
+)
 def test_one_whole_recent_nvidia_gpu_is_usable(found: dict[str, Any]) -> None:
     assert exclusion(described(found)) is None
 
@@ -46,7 +50,12 @@ def test_one_whole_recent_nvidia_gpu_is_usable(found: dict[str, Any]) -> None:
             described(gpu(), ProcessorInfo={"SupportedArchitectures": ["arm64"]}),
             "its processor is not x86_64",
         ),
-        (described(gpu(), SupportedUsageClasses=["capacity-block"]), "it is not sold on demand"),
+        (described(gpu(), SupportedUsageClasses=["spot"]), "it is sold as Spot only"),
+        (described(gpu(), SupportedUsageClasses=["capacity-block"]), "it is sold in Capacity Blocks only"),
+        (described(gpu(), SupportedUsageClasses=["capacity-block", "spot"]), "it is not sold on demand"),
+        (described(gpu(), SupportedUsageClasses=[]), "it is not sold on demand"),
+        (described(gpu(), BareMetal=True), "it is bare metal"),
+        (described(gpu(), SupportedVirtualizationTypes=["paravirtual"]), "it does not run HVM images"),
         (described(gpu(Manufacturer="AMD")), "it does not have exactly one kind of NVIDIA GPU"),
         (described(gpu(), gpu(Name="L40S")), "it does not have exactly one kind of NVIDIA GPU"),
         (described(), "it does not have exactly one kind of NVIDIA GPU"),

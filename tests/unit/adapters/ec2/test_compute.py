@@ -12,7 +12,7 @@ from botocore.stub import Stubber
 from tensorant.adapters.ec2.clients import Clients
 from tensorant.adapters.ec2.compute import Ec2Compute
 from tensorant.domain.errors import Permission, ProviderError, ProviderFault, Throttled
-from tensorant.domain.machines import Call, Observation, Seen
+from tensorant.domain.machines import Call, Seen
 from tests.support.worlds import AWS_SETTINGS, NOON, machine
 
 INSTANCE = "i-0123456789abcdef0"
@@ -76,9 +76,10 @@ def test_the_reason_of_a_state_carries_its_code(
 ) -> None:
     answers.add_response("describe_instances", described("stopped", **told))
 
-    assert compute.observe(machine(instance_id=INSTANCE)) == Observation(
-        state=Seen.STOPPED, instance_id=INSTANCE, started_at=NOON, reason=reason
-    )
+    seen = compute.observe(machine(instance_id=INSTANCE))
+
+    assert (seen.state, seen.instance_id, seen.started_at) == (Seen.STOPPED, INSTANCE, NOON)
+    assert seen.reason == reason
 
 
 @pytest.mark.parametrize("code", ["IdempotentInstanceTerminated", "IdempotentParameterMismatch"])
