@@ -18,6 +18,12 @@ DEFAULT_ADMIN_GROUP = "platform-admins"
 PLACEHOLDER_IMAGE = f"registry.invalid/tensorant-trainer@sha256:{'0' * 64}"
 """Stands in until a trainer image is chosen: it can be pulled from nowhere (`.invalid`, RFC 2606)."""
 
+MOST_CUSTOMER_ACCOUNTS = 100
+"""A rule's pattern takes 2,048 characters, and 15 go to each account; a bus's policy of 10 KB takes more.
+
+Source: EventBridge quotas.
+"""
+
 
 class ContextError(ValueError):
     """A context value that no deployment can work with; the message says how to mend it."""
@@ -43,6 +49,10 @@ class Deployment:
     admin_group: str = DEFAULT_ADMIN_GROUP
     issuer: TokenIssuer | None = None
     ephemeral: bool = False
+    customer_accounts: tuple[str, ...] = ()
+    """Accounts whose EC2 events are heard (docs/deploy.md)."""
+    same_account_compute: bool = False
+    """Whether the deployment may make machines in its own account, for connections that the platform manages."""
 
     @property
     def secret_prefix(self) -> str:
@@ -51,7 +61,8 @@ class Deployment:
 
     @classmethod
     def from_context(cls, context: Context) -> Deployment:
-        """Read `deployment`, `trainerImage`, `adminGroup`, `oidcIssuer`, `oidcAudience` and `ephemeral`.
+        """Read `deployment`, `trainerImage`, `adminGroup`, `oidcIssuer`, `oidcAudience`, `ephemeral`,
+        `customerAccounts` and `sameAccountCompute`.
 
         Raises `ContextError`.
         """
@@ -72,9 +83,28 @@ class Deployment:
             ),
             admin_group=_matching(context, "adminGroup", DEFAULT_ADMIN_GROUP, r"\S{1,128}", "one word"),
             issuer=_issuer(context),
-            ephemeral=_matching(context, "ephemeral", "false", r"(?i:true|false)", "true or false").lower()
-            == "true",
+            ephemeral=_switch(context, "ephemeral"),
+            customer_accounts=_customer_accounts(context),
+            same_account_compute=_switch(context, "sameAccountCompute"),
         )
+
+
+def _customer_accounts(context: Context) -> tuple[str, ...]:
+    """In order, each once."""
+    listed = _matching(
+        context,
+        "customerAccounts",
+        "",
+        r"\s*(\d{12}\s*(,\s*\d{12}\s*)*)?",
+        "ACCOUNT_ID,ACCOUNT_ID,… of 12 digits each",
+    )
+    accounts = tuple(sorted({account for each in listed.split(",") if (account := each.strip())}))
+    if len(accounts) > MOST_CUSTOMER_ACCOUNTS:
+        raise ContextError(
+            f"context customerAccounts names {len(accounts)} accounts, and one bus and its rules take "
+            f"{MOST_CUSTOMER_ACCOUNTS}: leave some out; the sweep looks at their machines all the same"
+        )
+    return accounts
 
 
 def _issuer(context: Context) -> TokenIssuer | None:
@@ -87,6 +117,10 @@ def _issuer(context: Context) -> TokenIssuer | None:
             "context oidcIssuer (https://…) and oidcAudience (one or more, comma-separated) are given together"
         )
     return TokenIssuer(url, audiences)
+
+
+def _switch(context: Context, key: str) -> bool:
+    return _matching(context, key, "false", r"(?i:true|false)", "true or false").lower() == "true"
 
 
 def _matching(context: Context, key: str, default: str, pattern: str, form: str) -> str:

@@ -8,10 +8,11 @@ import aws_cdk as cdk
 
 from infra.constructs.alarms import Alarms
 from infra.constructs.api import HttpFront
+from infra.constructs.customers import CustomersBus
 from infra.constructs.events import (
     SWEEP_PERIOD,
     BadEnds,
-    Ec2StateChanges,
+    Ec2News,
     EventBus,
     FactStream,
     SweepSchedule,
@@ -46,6 +47,7 @@ class TensorantStack(cdk.Stack):
         self._remind()
         self._table = Table(self, "Table", ephemeral=deployment.ephemeral)
         self._events = EventBus(self, "Events", deployment_id=deployment.id)
+        self._customers = CustomersBus(self, "Customers", deployment=deployment)
         self._front = HttpFront(self, "Http", issuer=self._issuer())
         self._functions = Functions(self, "Functions", around=self._surroundings())
         self._workflow = Workflow(self, "Workflow", deployment_id=deployment.id, tasks=self._functions.tasks)
@@ -54,6 +56,7 @@ class TensorantStack(cdk.Stack):
         self._join()
         self._tell(
             ApiUrl=self._front.url,
+            CustomerBusArn=self._customers.arn,
             EventBusName=self._events.name,
             StateMachineArn=self._workflow.arn,
             TableName=self._table.name,
@@ -75,6 +78,7 @@ class TensorantStack(cdk.Stack):
             run_logs=RunLogs(self, "RunLogs", ephemeral=ephemeral),
             deployment_key=DeploymentKey(self, "DeploymentKey", ephemeral=ephemeral),
             events=self._events,
+            customers=self._customers,
             agent_url=self._front.url,
         )
 
@@ -104,10 +108,16 @@ class TensorantStack(cdk.Stack):
 
     def _join(self) -> None:
         functions, failed = self._functions, FailedWork(self, "FailedWork")
-        for worker in (functions.connection_check, functions.dataset_worker, functions.execution_ended):
+        for worker in (
+            functions.connection_check,
+            functions.dataset_worker,
+            functions.ec2_events,
+            functions.execution_ended,
+        ):
             failed.keep(worker)
         failed.keep(functions.sweep, retries=0, maximum_age=SWEEP_PERIOD)
-        Ec2StateChanges(self, "Ec2StateChanges", target=functions.ec2_events, failed=failed)
+        Ec2News(self, "Ec2News", target=functions.ec2_events, failed=failed)
+        Ec2News(self, "CustomersNews", target=functions.ec2_events, failed=failed, forwarded=self._customers)
         BadEnds(
             self,
             "BadEnds",

@@ -58,6 +58,11 @@ class Settings:
         return self._require("EVENT_BUS")
 
     @property
+    def customer_bus_arn(self) -> str:
+        """The bus that connected accounts forward EC2's events to."""
+        return self._require("CUSTOMER_BUS_ARN")
+
+    @property
     def run_log_group(self) -> str:
         return self._require("RUN_LOG_GROUP")
 

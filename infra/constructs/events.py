@@ -14,6 +14,7 @@ from constructs import Construct
 from infra.constructs.rights import Right
 
 if TYPE_CHECKING:
+    from infra.constructs.customers import CustomersBus
     from infra.constructs.table import Table
     from infra.constructs.workers import FailedWork
 
@@ -31,17 +32,45 @@ FACTS = {"eventName": ["INSERT"], "dynamodb": {"NewImage": {"kind": {"S": ["Fact
 """The table's changes that others are told of. Source: docs/events.md."""
 
 
-class Ec2StateChanges(Construct):
-    """Carries EC2 state changes of this account to `target`, from the default bus: AWS sends them nowhere else."""
+class Ec2News(Construct):
+    """Carries state changes of EC2 instances, and what AWS Health says is scheduled for them, to `target`.
 
-    def __init__(self, scope: Construct, id_: str, *, target: lambda_.Function, failed: FailedWork) -> None:
+    AWS puts both on the default bus of the instances' account and Region, and nowhere else; the customers'
+    bus has what other accounts and Regions forward.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id_: str,
+        *,
+        target: lambda_.Function,
+        failed: FailedWork,
+        forwarded: CustomersBus | None = None,
+    ) -> None:
         super().__init__(scope, id_)
+        bus = forwarded.bus if forwarded else None
+        account = forwarded.accounts if forwarded else None
         events.Rule(
             self,
-            "Rule",
+            "StateChanges",
             description="Wakes the run whose instance changed its state",
+            event_bus=bus,
             event_pattern=events.EventPattern(
-                source=["aws.ec2"], detail_type=["EC2 Instance State-change Notification"]
+                account=account, source=["aws.ec2"], detail_type=["EC2 Instance State-change Notification"]
+            ),
+            targets=[_reaching(target, failed)],
+        )
+        events.Rule(
+            self,
+            "ScheduledChanges",
+            description="Warns the run whose instance is to be retired, stopped or disturbed",
+            event_bus=bus,
+            event_pattern=events.EventPattern(
+                account=account,
+                source=["aws.health"],
+                detail_type=["AWS Health Event"],
+                detail={"service": ["EC2"], "eventTypeCategory": ["scheduledChange"]},
             ),
             targets=[_reaching(target, failed)],
         )

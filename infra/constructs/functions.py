@@ -11,6 +11,8 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra import packaging
+from infra.constructs.compute import OwnAccountCompute, may_assume_roles_of_customers
+from infra.constructs.customers import CustomersBus
 from infra.constructs.events import EventBus
 from infra.constructs.exceptions import accept
 from infra.constructs.rights import Right, give
@@ -46,6 +48,9 @@ EXECUTION_ENDED = Shape("ExecutionEnded", "execution_ended")
 SWEEP = Shape("Sweep", "sweep", timeout_seconds=300)
 PUBLISH_FACTS = Shape("PublishFacts", "publish_facts")
 
+RELEASING = {LAUNCH_MACHINE, CONVERGE_MACHINE, EC2_EVENTS, EXECUTION_ENDED, SWEEP}
+"""What converges machines toward their goals; launching does, where the answer came too late to be wanted."""
+
 COMPUTE, STORAGE = "aws", "s3"
 """Kinds of connections, as the ids of connections carry them: what machines are made with, where files lie."""
 
@@ -60,6 +65,7 @@ class Surroundings:
     run_logs: RunLogs
     deployment_key: DeploymentKey
     events: EventBus
+    customers: CustomersBus
     agent_url: str
 
 
@@ -114,6 +120,7 @@ class Functions(Construct):
                 "RUN_LOG_GROUP": around.run_logs.name,
                 "DATASET_WORKER_ARN": self.dataset_worker.function_arn,
                 "ADMIN_GROUP": around.deployment.admin_group,
+                "CUSTOMER_BUS_ARN": around.customers.arn,
             },
         )
 
@@ -169,10 +176,22 @@ class Functions(Construct):
     def _with_credentials(
         self, shape: Shape, kinds: tuple[str, ...], *rights: Right, settings: dict[str, str] | None = None
     ) -> lambda_.Function:
-        """A function that uses the table and reads the credentials of some kinds of connections."""
+        """A function that uses the table and the credentials of some kinds of connections."""
         reading = [self._secrets.may_read(kind) for kind in kinds]
+        if COMPUTE in kinds:
+            reading += [may_assume_roles_of_customers(), *self._own_account(shape)]
         told = {"SECRET_PREFIX": self._around.deployment.secret_prefix, **(settings or {})}
         return self._function(shape, *self._around.table.use(), *reading, *rights, settings=told)
+
+    def _own_account(self, shape: Shape) -> list[Right]:
+        """Only where an administrator chose so, and of that what the function does."""
+        if not self._around.deployment.same_account_compute:
+            return []
+        own = OwnAccountCompute()
+        rights = own.may_read()
+        if shape is LAUNCH_MACHINE:
+            rights += own.may_launch()
+        return rights + own.may_release() if shape in RELEASING else rights
 
     def _function(
         self, shape: Shape, *rights: Right, settings: dict[str, str] | None = None

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from tensorant_cli.adapters import FetchedAdapter, fetch_adapter
+from tensorant_cli.checking import wait_for_check
 from tensorant_cli.client import ApiClient
-from tensorant_cli.connections import wait_for_check
 from tensorant_cli.datasets import upload_dataset
 from tensorant_local.cloud import PROJECT
 from tensorant_local.deployment import LocalDeployment

@@ -30,6 +30,7 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCloud]:
 def test_every_resource_is_made_and_the_outputs_are_told(cloud: LocalCloud) -> None:
     assert cloud.outputs.keys() == {
         "ApiUrl",
+        "CustomerBusArn",
         "EventBusName",
         "UserPoolId",
         "UserPoolClientId",

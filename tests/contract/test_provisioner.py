@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
+from botocore.exceptions import ClientError
 
 from tensorant_local.cloud import LocalCloud
 from tensorant_local.provision import MissingPermission, provision
@@ -120,6 +121,26 @@ def test_a_rule_carries_an_event_to_its_function(cloud: LocalCloud) -> None:
     wait_until_kept(cloud, "sample")
 
 
+def test_a_bus_takes_from_other_accounts_what_its_policy_says(cloud: LocalCloud) -> None:
+    def put(account_id: str) -> None:
+        role = f"arn:aws:iam::{account_id}:role/partner"
+        session = cloud.client("sts").assume_role(RoleArn=role, RoleSessionName="test")["Credentials"]
+        events = cloud.aws.client(
+            "events",
+            aws_access_key_id=session["AccessKeyId"],
+            aws_secret_access_key=session["SecretAccessKey"],
+            aws_session_token=session["SessionToken"],
+        )
+        bus = "arn:aws:events:us-east-1:123456789012:event-bus/told"
+        events.put_events(
+            Entries=[{"EventBusName": bus, "Source": "sample", "DetailType": "news", "Detail": "{}"}]
+        )
+
+    put("444455556666")
+    with pytest.raises(ClientError, match="AccessDeniedException"):
+        put("777788889999")
+
+
 def test_a_schedule_calls_its_function(cloud: LocalCloud) -> None:
     cloud.fire_schedules()
 
@@ -218,6 +239,19 @@ def provisioned(aws: Any, **resources: Any) -> Site:
             r"Thing: schedule cron\(0 8 \* \* \? \*\)",
         ),
         ({"Type": "AWS::Events::Rule", "Properties": {}}, "Thing: a rule without EventPattern"),
+        (
+            {
+                "Type": "AWS::Events::EventBusPolicy",
+                "Properties": {
+                    "StatementId": "S",
+                    "Statement": {
+                        "Effect": "Allow",
+                        "Condition": {"StringEquals": {"aws:PrincipalOrgID": "o-1"}},
+                    },
+                },
+            },
+            "Thing: condition StringEquals on aws:PrincipalOrgID",
+        ),
         (
             {
                 "Type": "AWS::Lambda::EventSourceMapping",

@@ -54,6 +54,7 @@ def bare_template(tmp_path_factory: pytest.TempPathFactory) -> Template:
     out, home = tmp_path_factory.mktemp("bare.out"), tmp_path_factory.mktemp("home")
     context = """{
         "aws:cdk:bundling-stacks": [], "deployment": "acme", "ephemeral": "true", "adminGroup": "gpu-admins",
+        "customerAccounts": "444455556666, 111122223333,444455556666", "sameAccountCompute": "true",
         "oidcIssuer": "https://login.example.com/acme", "oidcAudience": "tensorant, tensorant-cli",
         "trainerImage": "images.example.com/trainer@sha256:%s"
     }""" % ("a" * 64)

@@ -22,6 +22,7 @@ def test_defaults() -> None:
         admin_group="platform-admins",
         issuer=None,
         ephemeral=False,
+        same_account_compute=False,
     )
 
 
@@ -49,12 +50,22 @@ def test_an_issuer_may_have_several_audiences() -> None:
         {"oidcIssuer": "http://login.example.com", "oidcAudience": "console"},
         {"oidcIssuer": "https://login.example.com", "oidcAudience": " , "},
         {"ephemeral": "yes"},
+        {"sameAccountCompute": "perhaps"},
         {"adminGroup": "two words"},
+        {"customerAccounts": "11112222333"},
+        {"customerAccounts": "111122223333 444455556666"},
+        {"customerAccounts": ",".join(f"{number:012d}" for number in range(101))},
     ],
 )
 def test_what_cannot_work_is_refused_by_name(chosen: dict[str, str]) -> None:
     with pytest.raises(ContextError, match="|".join(chosen)):
         Deployment.from_context(chosen.get)
+
+
+def test_customer_accounts_are_each_taken_once() -> None:
+    chosen = {"customerAccounts": " 444455556666,111122223333 , 444455556666"}
+
+    assert Deployment.from_context(chosen.get).customer_accounts == ("111122223333", "444455556666")
 
 
 def test_synthesis_needs_no_path_no_home_and_no_credentials(bare_template: Template) -> None:
@@ -72,6 +83,7 @@ def test_an_issuer_of_their_own_takes_the_place_of_the_user_pool(bare_template: 
     assert not {kind for kind in kinds if kind.startswith("AWS::Cognito::")}
     assert set(bare_template.content["Outputs"]) == {
         "ApiUrl",
+        "CustomerBusArn",
         "EventBusName",
         "StateMachineArn",
         "TableName",
@@ -92,7 +104,10 @@ def test_choices_reach_the_functions(bare_template: Template) -> None:
         right for right in bare_template.rights(functions["verify_adapter"]["Role"]) if "Secret" in right[0]
     ]
     assert [resource.rsplit(":", 1)[1] for _, resource in reading] == ["tensorant/acme/connections/conn-s3-*"]
-    assert bare_template.only("AWS::Events::EventBus")["Name"] == "acme-events"
+    assert {bus["Name"] for bus in bare_template.resources("AWS::Events::EventBus").values()} == {
+        "acme-events",
+        "acme-customers",
+    }
     assert {alarm["AlarmName"] for alarm in bare_template.resources("AWS::CloudWatch::Alarm").values()} == {
         "acme-executions-failed",
         "acme-failed-work",

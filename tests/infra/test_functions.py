@@ -27,10 +27,12 @@ TABLE: Rights = {
     ("dynamodb:Query", "<Table.Arn>"),
     ("dynamodb:PutItem", "<Table.Arn>"),
     ("dynamodb:UpdateItem", "<Table.Arn>"),
+    ("dynamodb:ConditionCheckItem", "<Table.Arn>"),
     ("dynamodb:Query", "<Table.Arn>/index/gsi1"),
     ("dynamodb:Query", "<Table.Arn>/index/gsi2"),
 }
 READ_AWS = ("secretsmanager:GetSecretValue", f"{SECRETS}/conn-aws-*")
+ASSUME = ("sts:AssumeRole", "arn:<AWS::Partition>:iam::*:role/tensorant-*")
 READ_S3 = ("secretsmanager:GetSecretValue", f"{SECRETS}/conn-s3-*")
 READ_KEY = ("secretsmanager:GetSecretValue", KEY)
 
@@ -49,8 +51,8 @@ RIGHTS: dict[str, Rights] = {
         ("secretsmanager:PutSecretValue", f"{SECRETS}/*"),
         ("lambda:InvokeFunction", "<FunctionsConnectionCheck.Arn>"),
     },
-    "connection_check": {*TABLE, READ_AWS, READ_S3, FAILED_WORK},
-    "provider": {*TABLE, READ_AWS, READ_S3},
+    "connection_check": {*TABLE, READ_AWS, ASSUME, READ_S3, FAILED_WORK},
+    "provider": {*TABLE, READ_AWS, ASSUME, READ_S3},
     "dataset_worker": {
         *TABLE,
         READ_S3,
@@ -67,17 +69,18 @@ RIGHTS: dict[str, Rights] = {
         ("states:SendTaskSuccess", MACHINE),
         ("states:SendTaskHeartbeat", MACHINE),
     },
-    "validate_run": {*TABLE, READ_AWS},
-    "launch_machine": {*TABLE, READ_AWS, READ_KEY},
+    "validate_run": {*TABLE, READ_AWS, ASSUME},
+    "launch_machine": {*TABLE, READ_AWS, ASSUME, READ_KEY},
     "await_signal": {*TABLE, ("states:SendTaskSuccess", MACHINE)},
-    "observe_machine": {*TABLE, READ_AWS, READ_S3},
+    "observe_machine": {*TABLE, READ_AWS, ASSUME, READ_S3},
     "verify_adapter": {*TABLE, READ_S3},
-    "converge_machine": {*TABLE, READ_AWS},
-    "ec2_events": {*TABLE, READ_AWS, ("states:SendTaskSuccess", MACHINE)},
-    "execution_ended": {*TABLE, READ_AWS, FAILED_WORK},
+    "converge_machine": {*TABLE, READ_AWS, ASSUME},
+    "ec2_events": {*TABLE, READ_AWS, ASSUME, ("states:SendTaskSuccess", MACHINE), FAILED_WORK},
+    "execution_ended": {*TABLE, READ_AWS, ASSUME, FAILED_WORK},
     "sweep": {
         *TABLE,
         READ_AWS,
+        ASSUME,
         ("states:StartExecution", MACHINE),
         ("states:SendTaskSuccess", MACHINE),
         ("states:DescribeExecution", EXECUTIONS),
@@ -101,6 +104,7 @@ ENVIRONMENT: dict[str, dict[str, str]] = {
         "RUN_LOG_GROUP": "<RunLogsGroup>",
         "DATASET_WORKER_ARN": "<FunctionsDatasetWorker.Arn>",
         "ADMIN_GROUP": "platform-admins",
+        "CUSTOMER_BUS_ARN": "<CustomersBus.Arn>",
     },
     "connections": {
         "SECRET_PREFIX": PREFIX,
@@ -243,6 +247,7 @@ def test_each_kind_of_connection_has_a_name_in_the_rights() -> None:
     [
         ("ConnectionCheck", 2, 3600),
         ("DatasetWorker", 2, 3600),
+        ("Ec2Events", 2, 3600),
         ("ExecutionEnded", 2, 3600),
         ("Sweep", 0, 300),  # the next one comes
     ],
@@ -253,7 +258,7 @@ def test_accepted_work_is_retried_and_then_kept(
     settings = template.resources("AWS::Lambda::EventInvokeConfig")
     setting = settings[f"FailedWork{worker}Invocations"]
 
-    assert len(settings) == 4
+    assert len(settings) == 5
     assert printed(setting["FunctionName"]) == f"<Functions{worker}>"
     assert setting["MaximumRetryAttempts"] == retries
     assert setting["MaximumEventAgeInSeconds"] == seconds

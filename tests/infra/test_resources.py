@@ -180,6 +180,7 @@ def test_outputs(template: Template) -> None:
 
     assert outputs == {
         "ApiUrl": "<HttpApi.ApiEndpoint>",
+        "CustomerBusArn": "<CustomersBus.Arn>",
         "EventBusName": "<EventsBus>",
         "UserPoolId": "<UsersPool>",
         "UserPoolClientId": "<UsersPoolClient>",

@@ -15,6 +15,7 @@ import pytest
 from tensorant.adapters.dynamodb.store import DynamoStore
 from tensorant_local.aws.images import SeededAccount, seed_account
 from tensorant_local.cloud import PROJECT, LocalCloud
+from tests.workflow.accounts import CUSTOMER
 from tests.workflow.hosts import PlayedHosts, PlayedMachine
 
 SECONDS = 90
@@ -164,7 +165,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 def _cloud(state: Path, hosts: PlayedHosts) -> LocalCloud:
     (state / "synth").symlink_to(_cache())
-    return LocalCloud(state=state, machines=hosts, time_scale=0.1, schedules=False)
+    context = {"customerAccounts": CUSTOMER}
+    return LocalCloud(state=state, machines=hosts, context=context, time_scale=0.1, schedules=False)
 
 
 def _cache() -> Path:

@@ -80,7 +80,7 @@ def test_a_failed_preflight_leaves_nothing_to_keep(world: World) -> None:
 
     run = world.ended(run_id)
 
-    assert (run["outcome"], run["run"]["failure"]["failure_class"]) == ("failed", "bad_host")
+    assert (run["outcome"], run["run"]["failure"]["failure_class"]) == ("failed", "configuration")
     assert run["run"]["failure"]["message"] == "The driver is 535."
     assert (run["machine"]["state"], run["machine"]["disposition"]) == ("released", "nothing_to_keep")
 

@@ -7,11 +7,14 @@ times: raise the goal, converge.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from tensorant.domain.errors import DOUBTFUL, Conflict, NotYetConfirmed, ProviderError
 from tensorant.domain.failures import Failure
 from tensorant.domain.machines import Goal, Machine, MachineState, Observation, next_call
 from tensorant.domain.steps import Next, Step
+from tensorant.domain.timeline import Fact
+from tensorant.domain.volumes import VOLUME_KEPT, newly_kept, told_kept, told_left_over
 from tensorant.ports import Clock, Compute, Computes, Store
 from tensorant.services.conclusions import INTERRUPTED, fail, give_up
 from tensorant.services.conflicts import until_settled
@@ -43,17 +46,45 @@ def converge(
     return record(replace(machine, trouble=None), seen, stored=machine, store=store, clock=clock)
 
 
+def converge_recorded(
+    run_id: str, attempt: int, *, store: Store, computes: Computes, clock: Clock
+) -> Machine:
+    """Read an attempt's record, open its connection and converge, until nobody is faster.
+
+    Returns the machine as stored; a closed one is left alone.
+    """
+
+    def once() -> Machine:
+        machine = store.machine(run_id, attempt)
+        if machine.closed:
+            return machine
+        connection = store.connection(machine.organization_id, machine.connection_id)
+        return converge(machine, compute=computes.open(connection), store=store, clock=clock)
+
+    return until_settled(once)
+
+
 def record(
     machine: Machine, seen: Observation, *, store: Store, clock: Clock, stored: Machine | None = None
 ) -> Machine:
     """Store what the provider said, if it is news; returns the machine as stored."""
     now = clock.now()
-    observed = machine.observed(seen, at=now)
-    if replace(observed, seen_at=machine.seen_at) == (stored or machine):
+    stored, observed = stored or machine, machine.observed(seen, at=now)
+    if replace(observed, seen_at=stored.seen_at) == stored:
         return machine
-    fact = machine_fact(machine, _news(observed), observed.reason, at=now, source="provider")
-    store.commit(observed, facts=[fact])
+    store.commit(observed, facts=_facts(stored, observed, at=now))
     return replace(observed, version=machine.version + 1)
+
+
+def _facts(before: Machine, after: Machine, *, at: datetime) -> list[Fact]:
+    """What a reading tells: the state, unless only the disk has come into sight; and that a disk stays."""
+    facts = []
+    if replace(after, seen_at=before.seen_at, root_volume=before.root_volume) != before:
+        said = f"{after.reason} {told_left_over(after)}".strip()
+        facts.append(machine_fact(before, _news(after), said, at=at, source="provider"))
+    if newly_kept(before, after):
+        facts.append(machine_fact(before, VOLUME_KEPT, told_kept(after), at=at, source="provider"))
+    return facts
 
 
 def _keep_trouble(machine: Machine, trouble: Failure, *, store: Store, clock: Clock) -> None:
@@ -90,7 +121,9 @@ class Converger:
             until_settled(lambda: self._end_unrented(step.run_id))
             return replace(step, attempt=0, next=Next.END)
         until_settled(lambda: self._raise(step.run_id, attempt, goal))
-        machine = until_settled(lambda: self._converge(step.run_id, attempt))
+        machine = converge_recorded(
+            step.run_id, attempt, store=self.store, computes=self.computes, clock=self.clock
+        )
         if confirm and not machine.at_goal:
             raise NotYetConfirmed(
                 "not_yet_confirmed",
@@ -103,13 +136,6 @@ class Converger:
         """A run that goes on without this machine asks for another one."""
         goes_on = machine.closed and self.store.run(run_id).under_way
         return Next.LAUNCH if goes_on else Next.END
-
-    def _converge(self, run_id: str, attempt: int) -> Machine:
-        machine = self.store.machine(run_id, attempt)
-        if machine.closed:
-            return machine
-        connection = self.store.connection(machine.organization_id, machine.connection_id)
-        return converge(machine, compute=self.computes.open(connection), store=self.store, clock=self.clock)
 
     def _raise(self, run_id: str, attempt: int, goal: Goal) -> None:
         """What was decided before stays; a workflow that broke off keeps what there may be."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tensorant.ports import Clock, Computes, Store
 from tensorant.services.conclusions import INTERRUPTED, fail, give_up
 from tensorant.services.conflicts import until_settled
-from tensorant.services.converge import converge
+from tensorant.services.converge import converge_recorded
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class ExecutionEnds:
         """
         until_settled(lambda: self._give_up(run_id))
         run = self.store.run(run_id)
-        if run.attempt:
-            until_settled(lambda: self._converge(run_id, run.attempt))
+        if run.attempt and not self.store.machine(run_id, run.attempt).at_goal:
+            converge_recorded(run_id, run.attempt, store=self.store, computes=self.computes, clock=self.clock)
 
     def _give_up(self, run_id: str) -> None:
         run = self.store.run(run_id)
@@ -36,10 +36,3 @@ class ExecutionEnds:
             fail(run, INTERRUPTED, store=self.store, clock=self.clock)
         else:
             give_up(run, machine, INTERRUPTED, store=self.store, clock=self.clock)
-
-    def _converge(self, run_id: str, attempt: int) -> None:
-        machine = self.store.machine(run_id, attempt)
-        if machine.closed or machine.at_goal:
-            return
-        connection = self.store.connection(machine.organization_id, machine.connection_id)
-        converge(machine, compute=self.computes.open(connection), store=self.store, clock=self.clock)

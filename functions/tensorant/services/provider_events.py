@@ -1,13 +1,18 @@
-"""Events of a provider: they wake the workflow, which then looks for itself; a kept machine is looked at here."""
+"""Events of a provider: what they say is looked up at once, and the run's workflow is woken.
+
+They are believed in nothing but that there is something to see: events may be lost, doubled and late.
+"""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
-from tensorant.domain.machines import Goal, Machine
+from tensorant.domain.errors import DOUBTFUL, Conflict, ProviderError
+from tensorant.domain.machines import Machine
+from tensorant.domain.maintenance import ScheduledChange
 from tensorant.ports import Clock, Computes, Store, Workflow
-from tensorant.services.conflicts import until_settled
-from tensorant.services.converge import converge
+from tensorant.services.converge import converge_recorded
 from tensorant.services.signals import signal
 
 
@@ -19,21 +24,37 @@ class ProviderEvents:
     clock: Clock
 
     def instance_changed(self, account_id: str, region: str, instance_id: str) -> bool:
-        """Wake the run whose machine this is; False if it is nobody's.
+        """Wake the run whose machine this is, read the machine, and converge; False if it is nobody's.
 
-        A machine that is to be stopped or gone may have no workflow any more: it is read and converged here.
+        It is read here too, since a workflow may be busy, pausing, or over. Raises `DOUBTFUL` errors after
+        the workflow was woken; the event comes again.
         """
         machine = self.store.machine_by_instance(account_id, region, instance_id)
         if machine is None:
             return False
         signal(machine.run_id, store=self.store, workflow=self.workflow)
-        if machine.goal is not Goal.RUN:
-            until_settled(lambda: self._converge(machine.run_id, machine.attempt))
+        self._look(machine)
         return True
 
-    def _converge(self, run_id: str, attempt: int) -> Machine:
-        machine = self.store.machine(run_id, attempt)
-        if machine.closed:
-            return machine
-        connection = self.store.connection(machine.organization_id, machine.connection_id)
-        return converge(machine, compute=self.computes.open(connection), store=self.store, clock=self.clock)
+    def _look(self, machine: Machine) -> None:
+        """A definite refusal is not raised: the event repeated would meet it again, and the sweep asks anyway."""
+        try:
+            converge_recorded(
+                machine.run_id, machine.attempt, store=self.store, computes=self.computes, clock=self.clock
+            )
+        except DOUBTFUL:
+            raise
+        except ProviderError:
+            return
+
+    def change_scheduled(self, account_id: str, region: str, change: ScheduledChange) -> int:
+        """Warn the runs whose machines are concerned, once for each change; how many machines are ours."""
+        found = [
+            self.store.machine_by_instance(account_id, region, instance_id)
+            for instance_id in change.instance_ids
+        ]
+        concerned = [machine for machine in found if machine is not None and not machine.closed]
+        for machine in concerned:
+            with suppress(Conflict):  # it has been told
+                self.store.commit(facts=[change.warning(machine, at=self.clock.now())])
+        return len(concerned)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from tensorant_local.aws.event_buses import UnknownPolicy, require_known
 from tensorant_local.aws.schedules import UnknownSchedule, period
 from tensorant_local.provision.resources import Properties, Site
 from tensorant_local.template import Created, NotUnderstood
@@ -38,6 +39,20 @@ def event_bus(site: Site, _logical_id: str, properties: Properties) -> Created:
     name = properties.take("Name")
     made = site.client("events").create_event_bus(Name=name)
     return Created(name, {"Arn": made["EventBusArn"], "Name": name})
+
+
+def event_bus_policy(site: Site, logical_id: str, properties: Properties) -> Created:
+    """One statement of a bus's policy: which other accounts may put which events there."""
+    sid = properties.take("StatementId")
+    statement = {**properties.take("Statement"), "Sid": sid}
+    try:
+        require_known(statement)
+    except UnknownPolicy as error:
+        raise NotUnderstood(f"{logical_id}: {error}") from error
+    policy = {"Version": "2012-10-17", "Statement": [statement]}
+    bus = properties.take("EventBusName", "default")
+    site.client("events").put_permission(EventBusName=bus, Policy=json.dumps(policy))
+    return Created(sid, {})
 
 
 def rule(site: Site, logical_id: str, properties: Properties) -> Created:
@@ -90,5 +105,6 @@ def _target(site: Site, rule_arn: str, target: Properties) -> dict[str, Any]:
 MAKERS: dict[str, Maker] = {
     "AWS::StepFunctions::StateMachine": state_machine,
     "AWS::Events::EventBus": event_bus,
+    "AWS::Events::EventBusPolicy": event_bus_policy,
     "AWS::Events::Rule": rule,
 }

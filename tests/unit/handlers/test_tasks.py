@@ -129,10 +129,15 @@ def test_a_wait_is_registered(cloud: World) -> None:
 # -- events ------------------------------------------------------------------------------------------------
 
 
-def test_a_state_change_of_a_machine_is_signalled_to_its_run(cloud: World) -> None:
+def running(cloud: World) -> None:
+    """With a machine whose instance the events of the fixtures are about."""
     asked = cloud.asked()
     seen = Observation(state=Seen.RUNNING, instance_id="i-00000000000000001")
     cloud.store.commit(asked.observed(seen, at=later()))
+
+
+def test_a_state_change_of_a_machine_is_signalled_to_its_run(cloud: World) -> None:
+    running(cloud)
 
     ec2_events.handler(fixture_of("ec2_state_change"), CONTEXT)
 
@@ -145,6 +150,67 @@ def test_a_state_change_of_somebody_elses_machine_is_passed_over(cloud: World) -
     ec2_events.handler(fixture_of("ec2_state_change"), CONTEXT)
 
     assert cloud.store.last_signal(RUN) == 0
+
+
+def health(**detail: Any) -> dict[str, Any]:
+    notice = fixture_of("health_retirement")
+    return {**notice, "detail": {**notice["detail"], **detail}}
+
+
+def test_a_retirement_notice_is_a_warning_of_the_run(cloud: World) -> None:
+    """The copy that Health sends to a second Region says in its detail which one it is about."""
+    running(cloud)
+
+    for _ in range(2):
+        ec2_events.handler(health(), CONTEXT)
+
+    (fact,) = cloud.store.timeline(RUN)
+    assert (fact.kind, fact.attempt) == ("machine_warning", 1)
+    assert "will stop the machine i-00000000000000001 from 2026-08-05 09:00 UTC on" in fact.message
+    assert cloud.store.last_signal(RUN) == 0
+
+
+def test_a_notice_may_name_an_arn_and_no_time(cloud: World) -> None:
+    running(cloud)
+    arn = "arn:aws:ec2:us-east-1:111122223333:instance/i-00000000000000001"
+
+    ec2_events.handler(health(affectedEntities=[{"entityValue": arn}], startTime="soon"), CONTEXT)
+
+    (fact,) = cloud.store.timeline(RUN)
+    assert "at a time not yet known" in fact.message
+
+
+def test_a_notice_that_is_closed_warns_of_nothing(cloud: World) -> None:
+    running(cloud)
+
+    ec2_events.handler(health(statusCode="closed"), CONTEXT)
+
+    assert cloud.told() == []
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {},
+        {"detail-type": "EC2 Spot Instance Interruption Warning", "source": "aws.ec2"},
+        {**fixture_of("ec2_state_change"), "source": "tensorant"},
+        {**fixture_of("ec2_state_change"), "account": "a customer"},
+        {**fixture_of("ec2_state_change"), "detail": {"state": "stopped"}},
+        {**fixture_of("ec2_state_change"), "detail": None},
+        health(service="RDS"),
+        health(eventTypeCategory="issue"),
+        health(eventTypeCode=""),
+        health(affectedEntities=[{}]),
+    ],
+)
+def test_an_event_that_is_none_is_passed_over_and_not_tried_again(
+    cloud: World, event: dict[str, Any]
+) -> None:
+    running(cloud)
+
+    ec2_events.handler(event, CONTEXT)
+
+    assert (cloud.told(), cloud.store.last_signal(RUN)) == ([], 0)
 
 
 def ended(**request: Any) -> dict[str, Any]:

@@ -1,18 +1,21 @@
-"""Provider's events: they wake a workflow, and what has none any more is looked at at once."""
+"""Provider's events: they wake a workflow, what they are about is looked at at once, and warnings are passed on."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
 
-from tensorant.domain.errors import ProviderFault
+from tensorant.domain.errors import Permission, ProviderFault
 from tensorant.domain.machines import Disposition, Goal, MachineState, Seen
+from tensorant.domain.maintenance import ScheduledChange
 from tensorant.domain.runs import Outcome
 from tensorant.services.provider_events import ProviderEvents
-from tests.support.worlds import ACCOUNT, RUN, World
+from tests.support.worlds import ACCOUNT, RUN, World, later
 
 REGION = "us-east-1"
+BY_USER = "Client.UserInitiatedShutdown: User initiated shutdown"
 STOPPED: dict[str, Any] = {"goal": Goal.STOPPED}
 GONE: dict[str, Any] = {"goal": Goal.GONE, "disposition": Disposition.DISCARDED}
 
@@ -32,7 +35,31 @@ def test_an_event_wakes_the_run_whose_machine_it_is(world: World, events: Provid
 
     assert changed(world, events)
     assert world.workflow.woken == ["token-1"]
-    assert world.compute.calls == []  # the workflow looks for itself
+
+
+def test_a_machine_terminated_outside_is_on_the_timeline_before_the_workflow_looks(
+    world: World, events: ProviderEvents
+) -> None:
+    """Nobody waits: the workflow may be pausing between two tries."""
+    rented = world.rented()
+    world.compute.set(rented.instance_id or "", Seen.SHUTTING_DOWN, reason=BY_USER)
+
+    assert changed(world, events)
+
+    (fact,) = world.store.timeline(RUN)
+    assert (fact.kind, fact.message, fact.at) == ("machine_shutting_down", BY_USER, world.clock.now())
+    assert world.run.outcome is None  # that is the workflow's to decide
+    assert world.compute.calls == [("observe", rented.instance_id)]
+
+
+def test_an_event_that_comes_twice_or_late_is_told_once(world: World, events: ProviderEvents) -> None:
+    rented = world.rented()
+    world.compute.set(rented.instance_id or "", Seen.SHUTTING_DOWN, reason=BY_USER)
+
+    for _ in range(3):
+        changed(world, events)
+
+    assert world.told() == ["machine_shutting_down"]
 
 
 @pytest.mark.parametrize(
@@ -121,3 +148,86 @@ def test_trouble_is_raised_after_the_workflow_was_woken(world: World, events: Pr
     with pytest.raises(ProviderFault):
         changed(world, events)
     assert world.workflow.woken == ["token-1"]
+
+
+def test_a_definite_refusal_is_kept_in_the_record_and_the_event_is_done_with(
+    world: World, events: ProviderEvents
+) -> None:
+    world.rented(**STOPPED)
+    world.compute.fail_next("observe", Permission("UnauthorizedOperation", "No.", mend="Allow it."))
+
+    assert changed(world, events)
+
+    assert world.machine.trouble is not None
+    assert world.machine.trouble.mend == "Allow it."
+    assert world.told() == ["machine_trouble"]
+
+
+# -- scheduled changes -------------------------------------------------------------------------------------
+
+RETIREMENT = "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED"
+
+
+def scheduled(
+    world: World,
+    events: ProviderEvents,
+    *,
+    account_id: str = ACCOUNT,
+    region: str = REGION,
+    starts_at: datetime | None = None,
+) -> int:
+    ids = ("i-of-somebody-else", world.machine.instance_id or "")
+    change = ScheduledChange(code=RETIREMENT, starts_at=starts_at or later(days=2), instance_ids=ids)
+    return events.change_scheduled(account_id, region, change)
+
+
+def test_a_scheduled_change_warns_the_run_whose_machine_it_is(world: World, events: ProviderEvents) -> None:
+    rented = world.rented()
+
+    assert scheduled(world, events) == 1
+
+    (warning,) = world.store.timeline(RUN)
+    assert (warning.kind, warning.source, warning.attempt) == ("machine_warning", "provider", 1)
+    assert warning.message == (
+        f"EC2 will stop the machine {rented.instance_id} from 2026-08-03 12:00 UTC on; its disk is kept. "
+        "Let the run finish before, or recover its adapter from the disk afterwards. "
+        "(AWS Health: AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED)"
+    )
+    assert world.compute.calls == []
+    assert world.machine == rented
+
+
+def test_a_notice_that_comes_again_is_no_second_warning(world: World, events: ProviderEvents) -> None:
+    world.rented()
+
+    scheduled(world, events)
+    world.clock.forward(hours=1)
+    scheduled(world, events)
+
+    assert world.told() == ["machine_warning"]
+
+
+def test_a_change_at_another_time_is_told_again(world: World, events: ProviderEvents) -> None:
+    world.rented()
+
+    scheduled(world, events)
+    scheduled(world, events, starts_at=later(days=3))
+
+    assert world.told() == ["machine_warning", "machine_warning"]
+
+
+@pytest.mark.parametrize("where", [{"account_id": "999900001111"}, {"region": "eu-west-1"}])
+def test_a_notice_of_another_account_or_region_warns_nobody(
+    world: World, events: ProviderEvents, where: dict[str, str]
+) -> None:
+    world.rented()
+
+    assert scheduled(world, events, **where) == 0
+    assert world.told() == []
+
+
+def test_a_machine_that_is_gone_needs_no_warning(world: World, events: ProviderEvents) -> None:
+    world.rented(Seen.GONE, **GONE)
+
+    assert scheduled(world, events) == 0
+    assert world.told() == []
