@@ -53,6 +53,8 @@ class Deployment:
     """Accounts whose EC2 events are heard (docs/deploy.md)."""
     same_account_compute: bool = False
     """Whether the deployment may make machines in its own account, for connections that the platform manages."""
+    private_storage: bool = False
+    """Whether customers' storage endpoints may be at private addresses."""
 
     @property
     def secret_prefix(self) -> str:
@@ -62,7 +64,7 @@ class Deployment:
     @classmethod
     def from_context(cls, context: Context) -> Deployment:
         """Read `deployment`, `trainerImage`, `adminGroup`, `oidcIssuer`, `oidcAudience`, `ephemeral`,
-        `customerAccounts` and `sameAccountCompute`.
+        `customerAccounts`, `sameAccountCompute` and `allowPrivateStorage`.
 
         Raises `ContextError`.
         """
@@ -86,6 +88,7 @@ class Deployment:
             ephemeral=_switch(context, "ephemeral"),
             customer_accounts=_customer_accounts(context),
             same_account_compute=_switch(context, "sameAccountCompute"),
+            private_storage=_switch(context, "allowPrivateStorage"),
         )
 
 

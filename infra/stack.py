@@ -88,6 +88,8 @@ class TensorantStack(cdk.Stack):
         self._front.serve_people(
             functions.connections,
             f"POST {ORGANIZATION}/connections",
+            f"PATCH {ORGANIZATION}/connections/{{connection_id}}",
+            f"DELETE {ORGANIZATION}/connections/{{connection_id}}",
             f"POST {ORGANIZATION}/connections/{{connection_id}}/check",
             f"PUT {ORGANIZATION}/connections/{{connection_id}}/credentials",
         )
@@ -95,6 +97,7 @@ class TensorantStack(cdk.Stack):
             functions.provider,
             f"GET {ORGANIZATION}/runs/{{run_id}}/review",
             f"GET {ORGANIZATION}/runs/{{run_id}}/adapter",
+            f"GET {ORGANIZATION}/dataset-versions/{{version_id}}/preview",
         )
         self._front.serve_machines(functions.agent, "POST /agent/v1/{proxy+}")
 

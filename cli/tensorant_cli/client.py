@@ -17,12 +17,15 @@ from tensorant_cli.models import (
     AdapterDownload,
     Catalog,
     Connection,
+    Connector,
+    DatasetPreview,
     DatasetVersion,
     Fact,
     Listed,
     LogPage,
     Me,
     Organization,
+    Policy,
     Project,
     Review,
     Run,
@@ -100,11 +103,32 @@ class ApiClient:
             _path(organization_id, "connections", connection_id, "credentials"), Connection, credentials
         )
 
+    def edit_connection(
+        self, organization_id: str, connection_id: str, changes: Mapping[str, Any]
+    ) -> Connection:
+        """What `changes` does not name stays. The connection is checked at once."""
+        return self._patch(_path(organization_id, "connections", connection_id), Connection, changes)
+
+    def remove_connection(self, organization_id: str, connection_id: str) -> Connection:
+        """Refused while a run or a kept disk needs it."""
+        return self._delete(_path(organization_id, "connections", connection_id), Connection)
+
     def check_connection(self, organization_id: str, connection_id: str) -> Connection:
         return self._post(_path(organization_id, "connections", connection_id, "check"), Connection)
 
     def gpus(self, organization_id: str, connection_id: str) -> Catalog:
         return self._get(_path(organization_id, "connections", connection_id, "gpus"), Catalog)
+
+    def policy(self, organization_id: str, connection_id: str, wanted: dict[str, str | int]) -> Policy:
+        """`wanted` may hold quota, checks, profile_role_arn and account_id."""
+        return self._get(_path(organization_id, "connections", connection_id, "policy"), Policy, wanted)
+
+    def connector(self, organization_id: str, connection_id: str, wanted: dict[str, str | int]) -> Connector:
+        return self._get(_path(organization_id, "connections", connection_id, "connector"), Connector, wanted)
+
+    def policy_for(self, organization_id: str, settings: Mapping[str, Any]) -> Policy:
+        """For a connection that is still to be made."""
+        return self._post(_path(organization_id, "aws-policy"), Policy, settings)
 
     # -- projects and dataset versions -------------------------------------------------------------------
 
@@ -128,6 +152,10 @@ class ApiClient:
 
     def dataset_version(self, organization_id: str, version_id: str) -> DatasetVersion:
         return self._get(_path(organization_id, "dataset-versions", version_id), DatasetVersion)
+
+    def preview_dataset_version(self, organization_id: str, version_id: str, *, rows: int) -> DatasetPreview:
+        path = _path(organization_id, "dataset-versions", version_id, "preview")
+        return self._get(path, DatasetPreview, {"rows": rows})
 
     def complete_dataset_version(self, organization_id: str, version_id: str) -> DatasetVersion:
         return self._post(_path(organization_id, "dataset-versions", version_id, "complete"), DatasetVersion)
@@ -187,6 +215,12 @@ class ApiClient:
 
     def _put(self, path: str, kind: type[Answer], body: Mapping[str, Any]) -> Answer:
         return _parsed(http.send(self._client, "PUT", path, body=body), kind)
+
+    def _patch(self, path: str, kind: type[Answer], body: Mapping[str, Any]) -> Answer:
+        return _parsed(http.send(self._client, "PATCH", path, body=body), kind)
+
+    def _delete(self, path: str, kind: type[Answer]) -> Answer:
+        return _parsed(http.send(self._client, "DELETE", path, body=None), kind)
 
 
 def _path(organization_id: str, *parts: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,9 +11,9 @@ import typer
 
 from tensorant_cli import transfer
 from tensorant_cli.client import ApiClient
-from tensorant_cli.formats import NONE, size, utc
+from tensorant_cli.formats import NONE, printable, size, utc, with_mend
 from tensorant_cli.http import Sleep
-from tensorant_cli.models import DatasetVersion
+from tensorant_cli.models import DatasetReport, DatasetVersion
 from tensorant_cli.options import AsJson, OrganizationId, ProjectId, examples
 from tensorant_cli.output import console, facts, note, say_json, table, transfer_bar, waiting
 from tensorant_cli.session import Session
@@ -23,18 +24,21 @@ VALIDATION_SECONDS = 960.0
 
 OPEN = frozenset({"uploading", "validating"})
 
-app = typer.Typer(no_args_is_help=True, help="Dataset versions: JSON Lines, one chat a row.")
+app = typer.Typer(
+    no_args_is_help=True, help="Dataset versions: JSON Lines of chats, prompts with completions, or texts."
+)
 
 
 @app.command(
     epilog=examples(
-        "tensorant datasets upload demo/dataset.jsonl", "tensorant datasets upload chats.jsonl --name v2"
+        "tensorant datasets upload demo/dataset.jsonl", "tensorant datasets upload chats.jsonl.zst --name v2"
     )
 )
 def upload(
     context: typer.Context,
     file: Annotated[
-        Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="JSON Lines, one chat a row.")
+        Path,
+        typer.Argument(exists=True, dir_okay=False, readable=True, help="JSON Lines, plain, gzip or zstd."),
     ],
     *,
     organization_id: OrganizationId = None,
@@ -53,12 +57,12 @@ def upload(
             organization,
             project,
             file,
-            name=name or file.stem,
+            name=name or _stem(file),
             sleep=session.surroundings.sleep,
             transport=session.surroundings.transport,
         )
         if dataset.status == "valid":
-            session.state.remember(organization, f"dataset-version-{project}", dataset.id)
+            session.state.remember(organization, f"dataset-version-{project}", dataset.same_as or dataset.id)
         _show(dataset, as_json=as_json)
         if dataset.status != "valid":
             raise typer.Exit(1)
@@ -94,10 +98,34 @@ def show(
     organization_id: OrganizationId = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a dataset version: its rows and SHA-256, or its faults."""
+    """Show a dataset version: what is in it, or its faults."""
     with Session.of(context) as session:
         organization = session.organization_id(organization_id)
         _show(session.client.dataset_version(organization, dataset_version_id), as_json=as_json)
+
+
+@app.command(epilog=examples("tensorant datasets preview data-1 --rows 2"))
+def preview(
+    context: typer.Context,
+    dataset_version_id: Annotated[str, typer.Argument(metavar="VERSION", help="The version's id.")],
+    *,
+    rows: Annotated[int, typer.Option(min=1, max=100, help="How many, from the first.")] = 5,
+    organization_id: OrganizationId = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the first rows of a valid dataset version, one JSON object a line."""
+    with Session.of(context) as session:
+        organization = session.organization_id(organization_id)
+        found = session.client.preview_dataset_version(organization, dataset_version_id, rows=rows)
+        if as_json:
+            say_json(found)
+            return
+        for row in found.rows:
+            console().print(
+                printable(json.dumps(row, ensure_ascii=False)), markup=False, highlight=False, soft_wrap=True
+            )
+        if len(found.rows) < rows and found.more:
+            note("The rows are long: fewer are shown than you asked for.")
 
 
 def upload_dataset(
@@ -133,18 +161,21 @@ def _show(dataset: DatasetVersion, *, as_json: bool) -> None:
         say_json(dataset)
         return
     out = console()
-    out.print(
-        facts(
-            {
-                "Dataset version": dataset.id,
-                "Name": dataset.name,
-                "Status": dataset.status,
-                "Rows": _rows(dataset),
-                "Size": size(dataset.bytes),
-                "SHA-256": dataset.sha256 or NONE,
-            }
-        )
-    )
+    shown = {
+        "Dataset version": dataset.id,
+        "Name": dataset.name,
+        "Status": dataset.status,
+        "Rows": _rows(dataset),
+        "Size": size(dataset.bytes),
+        "SHA-256": dataset.sha256 or NONE,
+    }
+    if dataset.same_as is not None:
+        shown["Same content as"] = f"{dataset.same_as}: use that version"
+    if dataset.report is not None:
+        shown |= _report(dataset.report)
+    if dataset.trouble is not None:
+        shown["Trouble"] = with_mend(dataset.trouble.message, dataset.trouble.mend)
+    out.print(facts(shown))
     if dataset.faults:
         rows = [(str(each.line or NONE), each.field, each.message, each.mend) for each in dataset.faults]
         out.print()
@@ -153,3 +184,30 @@ def _show(dataset: DatasetVersion, *, as_json: bool) -> None:
 
 def _rows(dataset: DatasetVersion) -> str:
     return NONE if dataset.rows is None else str(dataset.rows)
+
+
+def _report(report: DatasetReport) -> dict[str, str]:
+    lengths = report.lengths
+    shown = {
+        "Format": report.format,
+        "As it was brought": f"{size(report.uploaded_bytes)}, compression: {report.compression}",
+        "Tokens": f"about {report.tokens:,}",
+        "Tokens a row": f"about {lengths.half:,} (half), {lengths.nine_in_ten:,} (90%), "
+        f"{lengths.ninety_nine_in_hundred:,} (99%), {lengths.longest:,} (longest)",
+        "Duplicate rows": f"{report.duplicates:,} among {report.compared_rows:,}",
+    }
+    if report.roles:
+        shown["Messages"] = ", ".join(f"{count:,} {role}" for role, count in report.roles.items())
+    if report.tool_rows:
+        shown["Rows with tools"] = f"{report.tool_rows:,}"
+    if report.unused_fields:
+        shown["Fields not used"] = ", ".join(report.unused_fields)
+    return shown
+
+
+def _stem(file: Path) -> str:
+    """`chats` for chats.jsonl.gz."""
+    name = file.name
+    for ending in (".gz", ".zst", ".zstd", ".jsonl", ".ndjson", ".json"):
+        name = name.removesuffix(ending)
+    return name or file.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import typer
@@ -10,12 +11,22 @@ import typer
 from tensorant.contract import BaseModelRef
 from tensorant_cli import draft_options as option
 from tensorant_cli.errors import CliError
-from tensorant_cli.options import AsJson, OrganizationId, ProjectId
+from tensorant_cli.options import AsJson, OrganizationId, ProjectId, given
 from tensorant_cli.output import note, say, say_json
 from tensorant_cli.session import Session
 
 ALL_LINEAR = "all-linear"
 DEFAULT_REVISION = "main"
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a run belongs, as far as it was named."""
+
+    organization_id: str | None
+    project_id: str | None
+    connection_id: str | None
+    dataset_version_id: str | None
 
 
 def draft(
@@ -49,47 +60,33 @@ def draft(
     as_json: AsJson = False,
 ) -> None:
     """Save a draft. Nothing is rented or reserved."""
-    lora = given(
-        rank=rank,
-        alpha=alpha,
-        dropout=dropout,
-        target_modules=_targets(target_modules),
-        use_rslora=use_rslora or None,
-        use_dora=use_dora or None,
-    )
-    training = given(
-        epochs=epochs,
-        max_steps=max_steps,
-        learning_rate=learning_rate,
-        batch_size=batch_size,
-        max_tokens=max_tokens,
-        warmup_ratio=warmup_ratio,
-        seed=seed,
-    )
-    asked = given(
-        name=name,
-        instance_types=instance_types,
-        price_limit_usd_per_hour=price_limit_usd_per_hour,
-        time_limit_minutes=time_limit_minutes,
-        workspace_gib=workspace_gib,
-        trial=trial or None,
-        lora=lora or None,
-        training=training or None,
-    )
+    places = Places(organization_id, project_id, connection_id, dataset_version_id)
+    scaling = given(use_rslora=use_rslora or None, use_dora=use_dora or None)
+    matrices = given(rank=rank, alpha=alpha, dropout=dropout, target_modules=_targets(target_modules))
+    length = given(epochs=epochs, max_steps=max_steps, max_tokens=max_tokens, batch_size=batch_size)
+    course = given(learning_rate=learning_rate, warmup_ratio=warmup_ratio, seed=seed)
+    limits = given(price_limit_usd_per_hour=price_limit_usd_per_hour, time_limit_minutes=time_limit_minutes)
+    asked = given(name=name, instance_types=instance_types, workspace_gib=workspace_gib, trial=trial or None)
+    parts = given(lora=(matrices | scaling) or None, training=(length | course) or None)
     with Session.of(context) as session:
-        base = _base(session, base_model, revision)
-        organization = session.organization_id(organization_id)
-        project = session.project_id(organization, project_id)
-        chosen = {
-            "name": base.repository.rpartition("/")[2],
-            "base_model": base.model_dump(),
-            "project_id": project,
-            "connection_id": session.connection_id(
-                organization, connection_id, kind="aws", option="--connection-id"
-            ),
-            "dataset_version_id": session.dataset_version_id(organization, project, dataset_version_id),
-        }
-        _save(session, organization, {**chosen, **asked}, as_json=as_json)
+        organization, chosen = _chosen(session, places, _base(session, base_model, revision))
+        _save(session, organization, chosen | asked | limits | parts, as_json=as_json)
+
+
+def _chosen(session: Session, places: Places, base: BaseModelRef) -> tuple[str, dict[str, Any]]:
+    """The organization, and the fields that are chosen where they were not named."""
+    organization = session.organization_id(places.organization_id)
+    project = session.project_id(organization, places.project_id)
+    connection = session.connection_id(
+        organization, places.connection_id, kind="aws", option="--connection-id"
+    )
+    return organization, {
+        "name": base.repository.rpartition("/")[2],
+        "base_model": base.model_dump(),
+        "project_id": project,
+        "connection_id": connection,
+        "dataset_version_id": session.dataset_version_id(organization, project, places.dataset_version_id),
+    }
 
 
 def _base(session: Session, repository: str | None, revision: str | None) -> BaseModelRef:
@@ -103,11 +100,6 @@ def _base(session: Session, repository: str | None, revision: str | None) -> Bas
         )
     note(f"Base model: {local.repository} at {local.revision} (local mode's).")
     return local
-
-
-def given(**values: Any) -> dict[str, Any]:
-    """What was given: the API has its own defaults."""
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def _save(session: Session, organization_id: str, body: Mapping[str, Any], *, as_json: bool) -> None:

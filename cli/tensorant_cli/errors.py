@@ -2,6 +2,7 @@
 
 CliError            anything a person can be told in those words
 ├── ApiError        the API refused or failed; its own words
+├── Blocked         what would end a launch, known before it
 ├── Unreachable     the API, the storage or the user pool did not answer
 └── Unsound         a downloaded archive is not the adapter that the run made
 """
@@ -49,6 +50,18 @@ class ApiError(CliError):
         self.field = problem.field
         self.request_id = problem.request_id
         self._problems = (problem, *also)
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        return self._problems
+
+
+class Blocked(CliError):
+    """All that stands against a launch, as the review tells it."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__(problems[0].message, mend=problems[0].mend)
+        self._problems = problems
 
     @property
     def problems(self) -> Sequence[Problem]:

@@ -65,6 +65,11 @@ def words(name: str) -> str:
     return name.replace("_", " ")
 
 
+def with_mend(what: str, mend: str) -> str:
+    """What was seen, and on a line of its own what to do, if there is something to be done."""
+    return f"{what}\nMend: {mend}" if mend else what
+
+
 def number(value: float | None) -> str:
     """A loss, short."""
     return NONE if value is None else f"{value:.4g}"

@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from tensorant_cli import (
+    adapter_verify,
     connections,
     datasets,
     local_commands,
@@ -82,6 +83,7 @@ for group, name in (
     (projects.app, "projects"),
     (datasets.app, "datasets"),
     (runs.app, "runs"),
+    (adapter_verify.app, "adapter"),
     (local_commands.app, "local"),
 ):
     app.add_typer(group, name=name)

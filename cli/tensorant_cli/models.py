@@ -47,7 +47,17 @@ class CheckItem(View):
     mend: str = ""
 
 
+class Notice(View):
+    """What will stand in a connection's way before long."""
+
+    code: str
+    message: str
+    mend: str = ""
+
+
 class Connection(View):
+    """`credentials_expire_at` None: they last until they are replaced."""
+
     id: str
     name: str
     kind: str
@@ -56,7 +66,26 @@ class Connection(View):
     checks: list[CheckItem] = []
     checked_at: datetime | None = None
     account_id: str | None = None
+    managed_by: str = "organization"
+    credentials_expire_at: datetime | None = None
+    warnings: list[Notice] = []
     created_at: datetime
+
+
+class Made(View):
+    """A document for an AWS account; `notes` say what was assumed in it."""
+
+    account_id: str
+    region: str
+    notes: list[str] = []
+
+
+class Policy(Made):
+    policy: dict[str, Any]
+
+
+class Connector(Made):
+    template: dict[str, Any]
 
 
 class GpuType(View):
@@ -90,7 +119,33 @@ class DatasetFault(View):
     mend: str
 
 
+class DatasetLengths(View):
+    """Of rows, in estimated tokens."""
+
+    half: int
+    nine_in_ten: int
+    ninety_nine_in_hundred: int
+    longest: int
+
+
+class DatasetReport(View):
+    """What a valid file is; `tokens` and `lengths` are estimates."""
+
+    format: str
+    compression: str
+    uploaded_bytes: int
+    tokens: int
+    lengths: DatasetLengths
+    roles: dict[str, int] = {}
+    tool_rows: int = 0
+    duplicates: int
+    compared_rows: int
+    unused_fields: list[str] = []
+
+
 class DatasetVersion(View):
+    """`same_as` is the version that had the same content before, and is the one to use."""
+
     id: str
     project_id: str
     name: str
@@ -99,7 +154,15 @@ class DatasetVersion(View):
     rows: int | None = None
     bytes: int | None = None
     faults: list[DatasetFault] = []
+    report: DatasetReport | None = None
+    same_as: str | None = None
+    trouble: DatasetFault | None = None
     created_at: datetime
+
+
+class DatasetPreview(View):
+    rows: list[dict[str, Any]]
+    more: bool
 
 
 class Upload(View):
@@ -108,16 +171,38 @@ class Upload(View):
     expires_in_seconds: int
 
 
+class Part(View):
+    name: str
+    usd_per_hour: Decimal
+    basis: str
+
+
 class Quote(View):
-    """US dollars per hour, all in, and its parts."""
+    """US dollars per hour, all in, and its parts; `excluded` is in none of them."""
 
     usd_per_hour: Decimal
-    compute_usd_per_hour: Decimal
-    disk_usd_per_hour: Decimal
-    disk_gib: int
     instance_type: str
     priced_at: datetime
+    priced_seconds_ago: int
+    parts: list[Part]
     excluded: list[str] = []
+
+
+class ReviewedQuote(Quote):
+    within_limit: bool
+
+
+class Quota(View):
+    """vCPUs; None where unknown, and `unknown_because` says why."""
+
+    family: str
+    code: str
+    needed: int
+    limit: int | None = None
+    in_use: int | None = None
+    headroom: int | None = None
+    suffices: bool | None = None
+    unknown_because: str = ""
 
 
 class Failure(View):
@@ -141,6 +226,10 @@ class Machine(View):
     confirmed_gone_at: datetime | None = None
     reason: str = ""
     trouble: Failure | None = None
+    volume_id: str | None = None
+    deleted_on_termination: bool | None = None
+    left_over: str | None = None
+    """What a released machine left behind, with what to do."""
 
 
 class Run(View):
@@ -173,6 +262,14 @@ class Progress(View):
     seconds_left: float | None = None
 
 
+class Fact(View):
+    at: datetime
+    kind: str
+    source: str
+    attempt: int | None = None
+    message: str = ""
+
+
 class RunStatus(View):
     """Outcome, machine and cost: three separate facts; and where the run stands."""
 
@@ -184,6 +281,8 @@ class RunStatus(View):
     cost_usd: Decimal
     progress: Progress | None = None
     report: VerificationReport | None = None
+    warnings: list[Fact] = []
+    """What its provider has announced of its machine, or what stays behind it, with what to do."""
 
     @property
     def ended(self) -> bool:
@@ -191,19 +290,27 @@ class RunStatus(View):
         return self.phase == "ended"
 
 
+class Obstacle(View):
+    """What stands against launching. One that does not block is tried all the same."""
+
+    code: str
+    message: str
+    mend: str = ""
+    field: str | None = None
+    blocking: bool
+
+
 class Review(View):
+    """`quote` is of the type that would be asked for first, `quotes` of all; `most_usd` until the time limit."""
+
     run: Run
     quote: Quote
     within_limit: bool
+    quotes: list[ReviewedQuote]
+    most_usd: Decimal
+    quota: Quota
+    problems: list[Obstacle]
     note: str = ""
-
-
-class Fact(View):
-    at: datetime
-    kind: str
-    source: str
-    attempt: int | None = None
-    message: str = ""
 
 
 class LogLine(View):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -38,3 +38,8 @@ Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for the resul
 def examples(*lines: str) -> str:
     """An epilog with one example a line."""
     return "\n\n".join(("Examples:", *lines))
+
+
+def given(**values: Any) -> dict[str, Any]:
+    """What was given: the API has its own defaults."""
+    return {name: value for name, value in values.items() if value is not None}

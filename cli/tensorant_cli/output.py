@@ -20,7 +20,7 @@ PIPE_COLUMNS = 200
 """Where there is no terminal, lines are wide enough that ids stay whole."""
 
 GOOD = frozenset({"ok", "connected", "valid", "succeeded", "released"})
-BAD = frozenset({"failed", "invalid"})
+BAD = frozenset({"failed", "invalid", "blocks"})
 OPEN = frozenset({"warning", "needs_recovery", "retained", "cancelled"})
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from tensorant_cli.formats import NONE, duration, number, printable, size, usd, usd_per_hour, utc, words
-from tensorant_cli.models import Fact, LogLine, Machine, Progress, Quote, Review, Run, RunStatus
+from tensorant_cli.models import Fact, LogLine, Machine, Progress, Quote, Run, RunStatus
 from tensorant_cli.output import facts, table
 
 
@@ -43,8 +42,17 @@ def status_view(status: RunStatus) -> RenderableType:
         "Launched": utc(run.launched_at),
         "Ends at the latest": utc(run.deadline_at),
         "Progress": progress_text(status.progress),
+        **_disk(status.machine),
     }
-    return Group(facts(asked), Text(), final_table(status))
+    return Group(facts(asked), Text(), final_table(status), *warnings_of(status))
+
+
+def warnings_of(status: RunStatus) -> Sequence[RenderableType]:
+    """What the provider has announced of the machine; nothing if it has announced nothing."""
+    if not status.warnings:
+        return ()
+    rows = [(utc(each.at), each.message) for each in status.warnings]
+    return Text(), table(None, ("Warned", "Of what"), rows)
 
 
 def final_table(status: RunStatus) -> RenderableType:
@@ -54,33 +62,11 @@ def final_table(status: RunStatus) -> RenderableType:
         ("Machine", *_machine(status.machine)),
         ("Cost", usd(status.cost_usd), _quoted(status.quote)),
     ]
+    if status.machine is not None and status.machine.left_over:
+        rows.append(("Left over", "disk", status.machine.left_over))
     if status.report is not None:
         rows.append(("Adapter", "verified" if status.report.sound else "unsound", _adapter(status)))
     return table(None, ("", "State", "Details"), rows)
-
-
-def quote_view(review: Review) -> RenderableType:
-    """The quote of this moment and its parts."""
-    quote, run = review.quote, review.run
-    limit = usd_per_hour(run.price_limit_usd_per_hour)
-    pairs = {
-        "Run": f"{run.id} ({run.name})",
-        "Type": quote.instance_type,
-        "Price": f"{usd_per_hour(quote.usd_per_hour)}, "
-        + (f"within the limit of {limit}" if review.within_limit else f"ABOVE the limit of {limit}"),
-        "  compute": usd_per_hour(quote.compute_usd_per_hour),
-        "  disk": f"{usd_per_hour(quote.disk_usd_per_hour)} ({quote.disk_gib} GiB)",
-        "Not included": ", ".join(quote.excluded) or NONE,
-        "Time limit": duration(run.time_limit_minutes * 60),
-        "At most": f"{usd(highest_cost(review))} if it runs to its time limit",
-        "Priced": utc(quote.priced_at),
-    }
-    return facts(pairs)
-
-
-def highest_cost(review: Review) -> Decimal:
-    """US dollars at the quoted price, from the first second to the time limit."""
-    return review.quote.usd_per_hour * review.run.time_limit_minutes / 60
 
 
 def events_table(events: Sequence[Fact]) -> RenderableType:
@@ -105,7 +91,11 @@ def progress_text(progress: Progress | None) -> str:
 
 
 def _why(run: Run) -> str:
-    return f"{run.failure.message} {run.failure.mend}".strip() if run.failure else ""
+    """The failure's class and code, for whoever looks them up, and its words."""
+    failure = run.failure
+    if failure is None:
+        return ""
+    return f"{words(failure.failure_class)} ({failure.code}): {failure.message} {failure.mend}".strip()
 
 
 def _machine(machine: Machine | None) -> tuple[str, str]:
@@ -126,6 +116,13 @@ def _machine(machine: Machine | None) -> tuple[str, str]:
         case _:
             when = f"the provider says {words(machine.seen)}"
     return words(machine.state), f"{what}: {when}"
+
+
+def _disk(machine: Machine | None) -> dict[str, str]:
+    if machine is None or machine.volume_id is None:
+        return {}
+    with_it = "goes with its machine" if machine.deleted_on_termination else "STAYS when its machine goes"
+    return {"Disk": f"{machine.volume_id}, {with_it}"}
 
 
 def _quoted(quote: Quote | None) -> str:

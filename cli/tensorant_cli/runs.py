@@ -9,13 +9,14 @@ import typer
 
 from tensorant_cli import drafts
 from tensorant_cli.adapters import fetch_adapter
-from tensorant_cli.errors import CliError
+from tensorant_cli.errors import Blocked, CliError, Problem
 from tensorant_cli.formats import size, usd, usd_per_hour, utc
 from tensorant_cli.logs import follow, pages
 from tensorant_cli.models import Review
 from tensorant_cli.options import AsJson, OrganizationId, RunId, examples
 from tensorant_cli.output import console, note, say, say_json
-from tensorant_cli.run_views import events_table, highest_cost, quote_view, runs_table, status_view
+from tensorant_cli.review_views import review_view
+from tensorant_cli.run_views import events_table, runs_table, status_view
 from tensorant_cli.session import LAST, Session
 from tensorant_cli.watching import watch
 
@@ -256,23 +257,20 @@ def adapter(
 
 
 def _show_review(found: Review) -> None:
-    console().print(quote_view(found))
+    console().print(review_view(found))
     if found.note:
         note(found.note)
 
 
 def _confirm(found: Review, *, yes: bool) -> None:
     """Refuses what the API would refuse anyway, and asks before money is spent."""
-    console(stderr=True).print(quote_view(found))
-    price = usd_per_hour(found.quote.usd_per_hour)
-    if not found.within_limit:
-        raise CliError(
-            f"{price} is above the run's limit of {usd_per_hour(found.run.price_limit_usd_per_hour)}.",
-            mend="Draft it again with a higher --price-limit-usd-per-hour or a cheaper --instance-type.",
-        )
+    console(stderr=True).print(review_view(found))
+    blocking = [each for each in found.problems if each.blocking]
+    if blocking:
+        raise Blocked([Problem.model_validate(each, from_attributes=True) for each in blocking])
     if yes:
         return
-    question = f"Launch it for {price}, at most {usd(highest_cost(found))}?"
+    question = f"Launch it for {usd_per_hour(found.quote.usd_per_hour)}, at most {usd(found.most_usd)}?"
     not_launched = CliError("Not launched.", mend="Answer y, or give --yes where nobody can be asked.")
     try:
         answer = typer.confirm(question, err=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -18,6 +19,9 @@ from tensorant_cli.output import note
 from tensorant_cli.profiles import Profile, StoredProfile
 from tensorant_cli.state import State
 from tensorant_cli.surroundings import Surroundings
+
+PLATFORM = "platform"
+"""Who manages a connection that platform admins alone may change."""
 
 LAST = "last"
 """Names the run used last, where a run is named."""
@@ -69,6 +73,15 @@ class Session:
         token = self.profile.admin_token or self.profile.token
         surroundings = self.surroundings
         return ApiClient(self.profile.url, token, transport=surroundings.transport, sleep=surroundings.sleep)
+
+    @contextlib.contextmanager
+    def keeper(self, managed_by: str | None) -> Iterator[ApiClient]:
+        """Speaks as one who may change a connection: an owner, or for the platform's an admin."""
+        if managed_by != PLATFORM:
+            yield self.client
+            return
+        with self.admin_client() as admin:
+            yield admin
 
     # -- what a command works on -------------------------------------------------------------------------
 

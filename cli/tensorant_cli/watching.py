@@ -67,7 +67,11 @@ def _live(status: RunStatus, following: Callable[[], RunStatus], console: Consol
 
 def _lines(status: RunStatus, following: Callable[[], RunStatus], console: Console, now: Now) -> RunStatus:
     printed: tuple[object, ...] | None = None
+    warned: set[str] = set()
     while True:
+        for message in [each.message for each in status.warnings if each.message not in warned]:
+            console.print(f"{clock(now())}  warning: {printable(message)}", soft_wrap=True)
+            warned.add(message)
         if (mark := _milestone(status)) != printed:
             console.print(_line(status, now()), soft_wrap=True)
             printed = mark
@@ -121,6 +125,7 @@ def _panel(status: RunStatus, at: datetime) -> RenderableType:
         "Limit": f"{duration((run.deadline_at - at).total_seconds())} left" if run.deadline_at else NONE,
         "Machine": f"{words(machine.state)} ({machine.instance_type})" if machine else NONE,
         "Cost so far": usd(status.cost_usd),
+        **({"Warning": status.warnings[-1].message} if status.warnings else {}),
     }
     bar = ProgressBar(total=float(total) if total else None, completed=float(step), width=50, pulse=False)
     return Group(facts(pairs), bar if total else Text())

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tensorant.domain.timeline import Fact
     from tensorant.domain.tokens import TokenMint
     from tensorant.ports import (
+        Accounts,
         Bus,
         Clock,
         Computes,
@@ -32,19 +33,31 @@ if TYPE_CHECKING:
     from tensorant.services.agent import Agents
     from tensorant.services.asking import Asker
     from tensorant.services.cancel import Cancellations
-    from tensorant.services.connections import ConnectionChecker, ConnectionReader, SavedConnections
+    from tensorant.services.connection_changes import ConnectionChanges
+    from tensorant.services.connection_checks import ConnectionChecker
+    from tensorant.services.connections import ConnectionReader, SavedConnections
+    from tensorant.services.connector import Connector
     from tensorant.services.converge import Converger
-    from tensorant.services.datasets import Datasets, DatasetValidator
-    from tensorant.services.drafts import Drafts, Reviews
+    from tensorant.services.dataset_previews import DatasetPreviews
+    from tensorant.services.dataset_validation import DatasetValidator
+    from tensorant.services.datasets import Datasets
+    from tensorant.services.drafts import Drafts
     from tensorant.services.execution_ended import ExecutionEnds
     from tensorant.services.launch import Launches, Validator
     from tensorant.services.observe import Observer
     from tensorant.services.organizations import Organizations
     from tensorant.services.projects import Projects
     from tensorant.services.provider_events import ProviderEvents
+    from tensorant.services.removals import RemovedConnections
+    from tensorant.services.reviews import Reviews
     from tensorant.services.runs import Adapters, RunReader
+    from tensorant.services.stuck_datasets import StuckDatasets
     from tensorant.services.sweep import Sweep
     from tensorant.services.verify import AdapterVerifier
+
+
+CHECK_READ_SECONDS = 10.0
+"""How long a check waits for one answer of storage: its function must live to tell that there was none."""
 
 
 @cache
@@ -147,16 +160,34 @@ def new_facts(records: Sequence[Mapping[str, Any]]) -> list[Fact]:
 
 @cache
 def computes() -> Computes:
+    from tensorant.adapters.ec2.roles import AssumedRoles
     from tensorant.adapters.ec2.sessions import Ec2Computes
 
-    return Ec2Computes(secrets())
+    return Ec2Computes(secrets(), AssumedRoles(settings().deployment_id))
+
+
+@cache
+def accounts() -> Accounts:
+    from tensorant.adapters.ec2.accounts import StsAccounts
+
+    return StsAccounts()
 
 
 @cache
 def storages() -> ObjectStores:
-    from tensorant.adapters.s3 import S3Stores
+    return _storages()
 
-    return S3Stores(secrets())
+
+def _storages(read_seconds: float | None = None) -> ObjectStores:
+    from tensorant.adapters.s3 import S3Stores
+    from tensorant.domain.storages import RUNPOD_ENDPOINT
+
+    return S3Stores(
+        secrets(),
+        private_allowed=settings().private_storage_allowed,
+        runpod_endpoint=settings().runpod_storage_endpoint or RUNPOD_ENDPOINT,
+        read_seconds=read_seconds,
+    )
 
 
 # -- services --------------------------------------------------------------------------------------------
@@ -177,6 +208,20 @@ def saved_connections() -> SavedConnections:
 
 
 @cache
+def connection_changes() -> ConnectionChanges:
+    from tensorant.services.connection_changes import ConnectionChanges
+
+    return ConnectionChanges(store(), secrets(), accounts(), workers())
+
+
+@cache
+def removed_connections() -> RemovedConnections:
+    from tensorant.services.removals import RemovedConnections
+
+    return RemovedConnections(store(), clock())
+
+
+@cache
 def connection_reader() -> ConnectionReader:
     from tensorant.services.connections import ConnectionReader
 
@@ -184,10 +229,18 @@ def connection_reader() -> ConnectionReader:
 
 
 @cache
-def connection_checker() -> ConnectionChecker:
-    from tensorant.services.connections import ConnectionChecker
+def connector() -> Connector:
+    from tensorant.connector.template import CustomerBus
+    from tensorant.services.connector import Connector
 
-    return ConnectionChecker(store(), computes(), storages(), clock())
+    return Connector(connection_reader(), CustomerBus(settings().customer_bus_arn))
+
+
+@cache
+def connection_checker() -> ConnectionChecker:
+    from tensorant.services.connection_checks import ConnectionChecker
+
+    return ConnectionChecker(store(), computes(), _storages(CHECK_READ_SECONDS), clock())
 
 
 @cache
@@ -206,9 +259,23 @@ def datasets() -> Datasets:
 
 @cache
 def dataset_validator() -> DatasetValidator:
-    from tensorant.services.datasets import DatasetValidator
+    from tensorant.services.dataset_validation import DatasetValidator
 
     return DatasetValidator(store(), storages(), staging())
+
+
+@cache
+def dataset_previews() -> DatasetPreviews:
+    from tensorant.services.dataset_previews import DatasetPreviews
+
+    return DatasetPreviews(store(), storages())
+
+
+@cache
+def stuck_datasets() -> StuckDatasets:
+    from tensorant.services.stuck_datasets import StuckDatasets
+
+    return StuckDatasets(store(), workers(), clock())
 
 
 @cache
@@ -220,7 +287,7 @@ def drafts() -> Drafts:
 
 @cache
 def reviews() -> Reviews:
-    from tensorant.services.drafts import Reviews
+    from tensorant.services.reviews import Reviews
 
     return Reviews(store(), computes(), clock())
 
@@ -315,6 +382,8 @@ def execution_ends() -> ExecutionEnds:
 
 @cache
 def sweep() -> Sweep:
+    from tensorant.services.removals import Purges
     from tensorant.services.sweep import Sweep
 
-    return Sweep(store(), computes(), workflow(), clock(), settings().deployment_id)
+    purges = Purges(store(), secrets(), clock())
+    return Sweep(store(), computes(), workflow(), clock(), purges, settings().deployment_id)

@@ -15,12 +15,15 @@ from tensorant.contract import Event
 from tensorant.domain.connections import AwsSettings, Catalog, CheckItem, Connection, GpuType, ImageFacts
 from tensorant.domain.identity import Member, Organization
 from tensorant.domain.machines import Call, Machine, Observation
-from tensorant.domain.projects import DatasetVersion, Project
+from tensorant.domain.projects import DatasetContent, DatasetVersion, Project
 from tensorant.domain.quotas import VcpuQuota
 from tensorant.domain.runs import Progress, Run
+from tensorant.domain.storages import StorageAbilities
 from tensorant.domain.timeline import Fact
 
-Entity = Organization | Member | Connection | Catalog | Project | DatasetVersion | Run | Machine
+Entity = (
+    Organization | Member | Connection | Catalog | Project | DatasetVersion | DatasetContent | Run | Machine
+)
 """What the store keeps under a version: 0 has not been stored yet, each write adds one."""
 
 
@@ -31,6 +34,10 @@ class Clock(Protocol):
 class Ids(Protocol):
     def new(self, kind: str) -> str:
         """A fresh identifier such as `run-9f86d081884c7d65`."""
+        ...
+
+    def external_id(self) -> str:
+        """A fresh external id of a role: 32 hexadecimal digits that nobody can guess."""
         ...
 
 
@@ -56,6 +63,10 @@ class Store(Protocol):
     def projects(self, organization_id: str) -> Sequence[Project]: ...
     def dataset_version(self, organization_id: str, version_id: str) -> DatasetVersion: ...
     def dataset_versions(self, organization_id: str, project_id: str) -> Sequence[DatasetVersion]: ...
+    def dataset_content(self, project_id: str, sha256: str) -> DatasetContent | None: ...
+    def open_dataset_versions(self) -> Sequence[DatasetVersion]:
+        """All versions of all organizations that are neither valid nor invalid yet. A listing: it may lag."""
+        ...
 
     def run(self, run_id: str) -> Run: ...
     def runs(self, organization_id: str) -> Sequence[Run]:
@@ -73,6 +84,10 @@ class Store(Protocol):
 
     def compute_connections(self) -> Sequence[Connection]:
         """All connections of all organizations that machines are made with. A listing: it may lag."""
+        ...
+
+    def removed_connections(self) -> Sequence[Connection]:
+        """All removed connections, of every kind, whose credentials are still kept. A listing: it may lag."""
         ...
 
     def runs_under_way(self) -> Sequence[Run]:
@@ -185,10 +200,21 @@ class ObjectFacts:
     etag: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageCheck:
+    """What a check of storage saw; `abilities` is None if it failed before they were tried."""
+
+    items: Sequence[CheckItem]
+    abilities: StorageAbilities | None
+
+
 class ObjectStore(Protocol):
     """One organization's storage; keys are relative to its prefix."""
 
-    def check(self) -> Sequence[CheckItem]: ...
+    def check(self) -> StorageCheck:
+        """Write, read, list and delete a small object, and try what a store may do without."""
+        ...
+
     def head(self, key: str) -> ObjectFacts | None:
         """None if there is no such object."""
         ...
@@ -202,8 +228,22 @@ class ObjectStore(Protocol):
         """A whole small object; None if there is none. Raises `Storage` above `limit` bytes."""
         ...
 
-    def put(self, key: str, content: bytes | Iterable[bytes]) -> None: ...
-    def presign_get(self, key: str, *, lasting: timedelta) -> str: ...
+    def keys(self, under: str) -> Iterator[str]:
+        """Every key that begins with `under`, in no certain order."""
+        ...
+
+    def put(self, key: str, content: bytes | Iterable[bytes], *, replace: bool = True) -> None:
+        """Write an object of any size, streamed. Raises `Conflict` (object_exists) where none may be replaced."""
+        ...
+
+    def delete(self, key: str) -> None:
+        """Deleting what is not there is not an error."""
+        ...
+
+    def presign_get(self, key: str, *, lasting: timedelta) -> str:
+        """A URL that downloads. Raises `Configuration` (storage_without_presigning) where there is no such thing."""
+        ...
+
     def presign_put(self, key: str, *, lasting: timedelta) -> str: ...
 
 
@@ -223,6 +263,8 @@ class ComputeCheck:
     items: Sequence[CheckItem]
     account_id: str | None
     image: ImageFacts | None
+    subnet_zones: Mapping[str, str] | None = None
+    """None if the subnets could not be read."""
     types: tuple[GpuType, ...] | None = None
     excluded: Mapping[str, str] = field(default_factory=dict)
     disk_usd_per_gib_month: Decimal | None = None
@@ -250,7 +292,10 @@ class Compute(Protocol):
     """One connection to a provider of machines. Never starts one except in `ask`."""
 
     def check(self, settings: AwsSettings) -> ComputeCheck: ...
-    def price(self, instance_type: str) -> CurrentPrice: ...
+    def prices(self, instance_types: Sequence[str]) -> Mapping[str, CurrentPrice]:
+        """The present prices of all of the types, with as few questions as it takes."""
+        ...
+
     def quota(self, instance_type: str) -> VcpuQuota:
         """What is left of the quota that a machine of the type takes from; unknown parts say why."""
         ...

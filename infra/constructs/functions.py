@@ -51,7 +51,8 @@ PUBLISH_FACTS = Shape("PublishFacts", "publish_facts")
 RELEASING = {LAUNCH_MACHINE, CONVERGE_MACHINE, EC2_EVENTS, EXECUTION_ENDED, SWEEP}
 """What converges machines toward their goals; launching does, where the answer came too late to be wanted."""
 
-COMPUTE, STORAGE = "aws", "s3"
+COMPUTE = "aws"
+STORAGE = ("s3", "runpod_storage")
 """Kinds of connections, as the ids of connections carry them: what machines are made with, where files lie."""
 
 
@@ -78,10 +79,10 @@ class Functions(Construct):
         self._code = packaging.code(Stack.of(self))
         self._secrets = ConnectionSecrets(Stack.of(self), around.deployment.secret_prefix)
 
-        self.connection_check = self._with_credentials(CONNECTION_CHECK, (COMPUTE, STORAGE))
+        self.connection_check = self._with_credentials(CONNECTION_CHECK, (COMPUTE, *STORAGE))
         self.dataset_worker = self._with_credentials(
             DATASET_WORKER,
-            (STORAGE,),
+            STORAGE,
             around.staging.may("s3:GetObject"),
             around.staging.tell_absence(),
             settings={"STAGING_BUCKET": around.staging.name},
@@ -89,20 +90,26 @@ class Functions(Construct):
         self.api = self._api()
         self.connections = self._connections()
         self.provider = self._with_credentials(
-            PROVIDER, (COMPUTE, STORAGE), settings={"ADMIN_GROUP": around.deployment.admin_group}
+            PROVIDER, (COMPUTE, *STORAGE), settings={"ADMIN_GROUP": around.deployment.admin_group}
         )
         self.agent = self._agent()
         self.await_signal = self._function(AWAIT_SIGNAL, *around.table.use())
         self.ec2_events = self._with_credentials(EC2_EVENTS, (COMPUTE,))
         self.execution_ended = self._with_credentials(EXECUTION_ENDED, (COMPUTE,))
-        self.sweep = self._with_credentials(SWEEP, (COMPUTE,))
+        self.sweep = self._with_credentials(
+            SWEEP,
+            (COMPUTE,),
+            self._secrets.may_delete(),
+            _invoke(self.dataset_worker),
+            settings={"DATASET_WORKER_ARN": self.dataset_worker.function_arn},
+        )
         self.publish_facts = self._publish_facts()
         self.tasks = {
             "ValidateRunFunction": self._with_credentials(VALIDATE_RUN, (COMPUTE,)),
             "LaunchMachineFunction": self._launch_machine(),
             "AwaitSignalFunction": self.await_signal,
-            "ObserveMachineFunction": self._with_credentials(OBSERVE_MACHINE, (COMPUTE, STORAGE)),
-            "VerifyAdapterFunction": self._with_credentials(VERIFY_ADAPTER, (STORAGE,)),
+            "ObserveMachineFunction": self._with_credentials(OBSERVE_MACHINE, (COMPUTE, *STORAGE)),
+            "VerifyAdapterFunction": self._with_credentials(VERIFY_ADAPTER, STORAGE),
             "ConvergeMachineFunction": self._with_credentials(CONVERGE_MACHINE, (COMPUTE,)),
         }
         """The functions that the state machine calls, by the placeholder that stands for each."""
@@ -135,6 +142,7 @@ class Functions(Construct):
                 "SECRET_PREFIX": self._around.deployment.secret_prefix,
                 "CONNECTION_CHECK_ARN": self.connection_check.function_arn,
                 "ADMIN_GROUP": self._around.deployment.admin_group,
+                **self._private_storage(),
             },
         )
 
@@ -142,7 +150,7 @@ class Functions(Construct):
         around = self._around
         return self._with_credentials(
             AGENT,
-            (STORAGE,),
+            STORAGE,
             around.deployment_key.may_read(),
             around.run_logs.may("logs:CreateLogStream", "logs:PutLogEvents"),
             settings={
@@ -181,7 +189,13 @@ class Functions(Construct):
         if COMPUTE in kinds:
             reading += [may_assume_roles_of_customers(), *self._own_account(shape)]
         told = {"SECRET_PREFIX": self._around.deployment.secret_prefix, **(settings or {})}
+        if not {*STORAGE}.isdisjoint(kinds):
+            told |= self._private_storage()
         return self._function(shape, *self._around.table.use(), *reading, *rights, settings=told)
+
+    def _private_storage(self) -> dict[str, str]:
+        """Told only where an administrator chose so."""
+        return {"ALLOW_PRIVATE_STORAGE": "true"} if self._around.deployment.private_storage else {}
 
     def _own_account(self, shape: Shape) -> list[Right]:
         """Only where an administrator chose so, and of that what the function does."""

@@ -112,6 +112,10 @@ class ConnectionSecrets:
         """The right to store the credentials of any connection."""
         return self._right("*", "secretsmanager:CreateSecret", "secretsmanager:PutSecretValue")
 
+    def may_delete(self) -> Right:
+        """The right to delete the credentials of any connection."""
+        return self._right("*", "secretsmanager:DeleteSecret")
+
     def may_read(self, kind: str) -> Right:
         """The right to read the credentials of one kind of connection."""
         return self._right(f"conn-{kind}-*", "secretsmanager:GetSecretValue")

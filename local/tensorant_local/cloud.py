@@ -16,6 +16,7 @@ from tensorant_local.http_front import HttpFront
 from tensorant_local.lambda_host import LambdaHost
 from tensorant_local.provision import http_api_of, provision
 from tensorant_local.provision.resources import Site
+from tensorant_local.runpod_storage import RunPodStorage
 from tensorant_local.template import Template
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 PROJECT = Path(__file__).parents[2]
 STACK = "tensorant"
 
-CONTEXT: dict[str, Any] = {"ephemeral": "true"}
-"""CDK context of every local deployment: nothing outlives the process."""
+CONTEXT: dict[str, Any] = {"ephemeral": "true", "allowPrivateStorage": "true"}
+"""CDK context of every local deployment: nothing outlives the process, and storage is on loopback."""
 
 
 class Machines(MachineHost, Protocol):
@@ -75,6 +76,8 @@ class LocalCloud:
         self._machines = machines
         self._held = contextlib.ExitStack()
         self._functions = LambdaHost(logs=self._state / "logs")
+        self.volume: RunPodStorage
+        """RunPod's S3 API with one network volume; known once the cloud has started."""
         self.aws = EmbeddedAws(
             invoker=self._functions, machines=machines, time_scale=time_scale, schedules_fire=schedules
         )
@@ -128,6 +131,8 @@ class LocalCloud:
             with self._timed("aws"):
                 held.enter_context(self.aws)
             template = Template.parse(document.result())
+        self.volume = held.enter_context(RunPodStorage())
+        self._functions.surroundings["RUNPOD_STORAGE_ENDPOINT"] = self.volume.url
         front = HttpFront(self._functions)
         held.callback(front.close)
         held.callback(self._functions.close)  # before the front: it waits for calls under way

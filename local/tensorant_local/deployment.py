@@ -99,6 +99,11 @@ class LocalDeployment:
                 "credentials": credentials,
             },
             "s3": {"region": account.region, "bucket": account.bucket, "credentials": credentials},
+            "runpod_storage": {
+                "datacenter": self.cloud.volume.datacenter,
+                "volume_id": self.cloud.volume.volume_id,
+                "credentials": self.cloud.volume.secret,
+            },
         }
 
     def model(self, name: str) -> BaseModelRef:

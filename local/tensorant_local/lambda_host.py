@@ -78,10 +78,12 @@ _HOST_CLOSED = b'{"errorType": "Runtime.ExitError", "errorMessage": "Error: the 
 class LambdaHost:
     """Call it with a function's name and a payload; it answers when the function has.
 
-    What functions print goes to `<logs>/<function>.log`.
+    What functions print goes to `<logs>/<function>.log`. `surroundings` are variables that every function sees,
+    which no template can know: where the world outside is found.
     """
 
     def __init__(self, *, logs: Path) -> None:
+        self.surroundings: dict[str, str] = {}
         self._logs = logs
         self._pools: dict[str, _Pool] = {}
         logs.mkdir(parents=True, exist_ok=True)
@@ -90,7 +92,7 @@ class LambdaHost:
         """Make a function known; its log begins anew."""
         log = self._logs / f"{function.name}.log"
         log.write_bytes(b"")
-        self._pools[function.name] = _Pool(function, log)
+        self._pools[function.name] = _Pool(function, {**self.surroundings, **_environment(function)}, log)
 
     def __call__(self, function_name: str, payload: bytes) -> Invocation:
         """The function's answer or error. Raises KeyError for a function nobody registered."""
@@ -113,9 +115,9 @@ class LambdaHost:
 class _Pool:
     """The processes of one function. One request at a time each, so their number bounds the concurrency."""
 
-    def __init__(self, function: FunctionDefinition, log: Path) -> None:
+    def __init__(self, function: FunctionDefinition, environment: Mapping[str, str], log: Path) -> None:
         self._function = function
-        self._environment = _environment(function)
+        self._environment = environment
         self._log = log
         self._changed = Condition()
         self._idle: list[FunctionProcess] = []

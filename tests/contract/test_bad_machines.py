@@ -136,6 +136,15 @@ def test_an_image_that_dies_before_it_has_done_anything_leaves_nothing_to_keep(r
     assert any("No module named 'torch'" in line for line in room.agent.log)
 
 
+def test_what_a_trainer_has_done_is_kept_when_docker_goes_away_under_it(room: Room) -> None:
+    """Then `docker run` ends with a status that else means that nothing was started (125)."""
+    room.boot(trainer("loses_docker"))
+
+    assert room.turned_itself_off()
+    last = room.of_host()[-1]
+    assert (last.type, last.exit_code) == (EventType.TRAINER_EXITED, 125)
+
+
 def test_rights_are_asked_for_again(room: Room) -> None:
     room.agent.faults["/agent/v1/grants"].extend([503])
 

@@ -324,6 +324,8 @@ def test_a_role_that_opens_without_the_external_id_is_refused(
 
     assert failing(found) == {"role"}
     assert told(found, "role").seen == f"{arn} can be assumed without the external id."
+    assert [item.name for item in found.items] == ["credentials", "role"]  # whoever asks learns nothing more
+    assert (found.image, found.types, found.subnet_zones) == (None, None, None)
     assert f"sts:ExternalId = {EXTERNAL_ID}" in told(found, "role").mend
 
 

@@ -11,6 +11,9 @@ import httpx
 import pytest
 
 from tensorant.adapters.dynamodb.store import DynamoStore
+from tensorant.adapters.secrets_manager import SecretsManager
+from tensorant.domain.connections import CheckVerdict
+from tensorant.domain.storages import RunPodStorageSettings
 from tensorant.domain.timeline import Fact
 from tensorant_local import synthesis
 from tensorant_local.cloud import CONTEXT, PROJECT, LocalCloud
@@ -129,6 +132,28 @@ def test_an_execution_that_failed_reaches_its_function(cloud: LocalCloud) -> Non
     failure = eventually(lambda: store.run(run.id), lambda seen: seen.outcome is not None).failure
     assert failure is not None
     assert failure.code == "workflow_interrupted"
+
+
+def test_a_network_volume_is_checked_through_its_own_endpoint(cloud: LocalCloud) -> None:
+    store = DynamoStore(cloud.client("dynamodb"), cloud.outputs["TableName"])
+    place = RunPodStorageSettings(datacenter=cloud.volume.datacenter, volume_id=cloud.volume.volume_id)
+    connection = worlds.s3_connection(id="conn-runpod_storage-1", settings=place)
+    store.commit(connection)
+    function = named(cloud, "connection_check")
+    told = cloud.client("lambda").get_function_configuration(FunctionName=function)["Environment"]
+    secrets = SecretsManager(cloud.client("secretsmanager"), told["Variables"]["SECRET_PREFIX"])
+    secrets.write(connection.id, cloud.volume.secret)
+
+    event = {"organization_id": worlds.ORG, "connection_id": connection.id}
+    cloud.client("lambda").invoke(FunctionName=function, Payload=json.dumps(event))
+
+    checked = store.connection(worlds.ORG, connection.id)
+    assert {item.name for item in checked.checks if item.verdict is CheckVerdict.WARNING} == {
+        "presigned_urls",
+        "conditional_writes",
+    }
+    assert checked.abilities is not None
+    assert (checked.abilities.presigned, checked.abilities.multipart) == (False, True)
 
 
 def named(cloud: LocalCloud, module: str) -> str:

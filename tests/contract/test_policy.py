@@ -176,6 +176,16 @@ def test_nothing_that_a_run_calls_is_refused(bench: Callable[..., Bench]) -> Non
     assert {"ec2:RunInstances", "ec2:CreateTags", "iam:PassRole", "servicequotas:GetServiceQuota"} <= used
 
 
+def test_a_check_only_reads(bench: Callable[..., Bench]) -> None:
+    at = bench()
+
+    at.check()
+
+    names = {each.action.partition(":")[2] for each in at.guard.passed}
+    assert "DescribeImages" in names
+    assert all(name.startswith(("Describe", "Get")) for name in names)
+
+
 def test_a_run_uses_all_that_the_policy_allows(
     bench: Callable[..., Bench], settings: AwsSettings, account: SeededAccount
 ) -> None:

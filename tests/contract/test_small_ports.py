@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import count
 from typing import Any
@@ -49,6 +50,17 @@ def test_a_secret_that_is_not_there_is_a_matter_of_credentials(secrets: Secrets)
     with pytest.raises(Credentials) as caught:
         secrets.read("conn-2")
     assert caught.value.mend
+
+
+def test_a_deleted_secret_is_gone_and_may_be_deleted_again(secrets: Secrets) -> None:
+    secrets.write("conn-1", SECRET)
+
+    secrets.delete("conn-1")
+    secrets.delete("conn-1")
+    secrets.delete("conn-never")
+
+    with pytest.raises(Credentials):
+        secrets.read("conn-1")
 
 
 def test_the_deployment_key_is_read(moto_client: Callable[[str], Any]) -> None:
@@ -144,6 +156,14 @@ def test_identifiers_are_fresh_and_say_their_kind(ids: Ids) -> None:
 
     assert len(made) == 50
     assert all(each.startswith("run-") for each in made)
+
+
+@pytest.mark.parametrize("ids", [SequentialIds(), RandomIds()])
+def test_an_external_id_is_fresh_and_of_32_hexadecimal_digits(ids: Ids) -> None:
+    made = [ids.external_id() for _ in range(50)]
+
+    assert len(set(made)) == 50
+    assert all(re.fullmatch("[0-9a-f]{32}", each) for each in made)
 
 
 def test_the_clock_tells_utc() -> None:

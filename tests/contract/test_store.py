@@ -133,6 +133,28 @@ def test_a_commit_is_all_or_nothing(store: Store) -> None:
     assert list(store.timeline(RUN)) == []
 
 
+def test_what_is_only_read_must_still_have_its_version(store: Store) -> None:
+    store.commit(aws_connection())
+    read = store.connection(ORG, AWS)
+    store.commit(read.remove(at=NOON))
+
+    with pytest.raises(Conflict) as caught:
+        store.commit(run(), unchanged=[read])
+
+    assert caught.value.code == "changed_meanwhile"
+    with pytest.raises(NotFound):
+        store.run(RUN)
+
+
+def test_what_is_only_read_is_not_written(store: Store) -> None:
+    store.commit(aws_connection())
+
+    store.commit(run(), unchanged=[store.connection(ORG, AWS)])
+
+    assert store.run(RUN).version == 1
+    assert store.connection(ORG, AWS).version == 1
+
+
 def test_of_two_writers_one_wins(store: Store) -> None:
     store.commit(machine())
     first, second = store.machine(RUN, 1), store.machine(RUN, 1)
@@ -316,6 +338,20 @@ def test_connections_of_all_organizations_that_machines_are_made_with_are_listed
     store.commit(aws_connection(), s3_connection(), aws_connection(id="conn-other", organization_id="org-2"))
 
     assert {each.id for each in store.compute_connections()} == {AWS, "conn-other"}
+    assert list(store.removed_connections()) == []
+
+
+def test_a_removed_connection_is_listed_until_its_credentials_are_deleted(store: Store) -> None:
+    store.commit(aws_connection(), s3_connection(), aws_connection(id="conn-kept"))
+
+    store.commit(store.connection(ORG, AWS).remove(at=NOON), store.connection(ORG, S3).remove(at=NOON))
+    assert {each.id for each in store.removed_connections()} == {AWS, S3}
+    assert {each.id for each in store.compute_connections()} == {"conn-kept"}
+
+    store.commit(store.connection(ORG, AWS).purged(at=later(minutes=20)))
+    assert {each.id for each in store.removed_connections()} == {S3}
+    assert {each.id for each in store.compute_connections()} == {"conn-kept"}
+    assert store.connection(ORG, AWS).purged_at == later(minutes=20)
 
 
 def test_the_last_progress_wins(store: Store) -> None:

@@ -129,6 +129,7 @@ def machine(
 ) -> Iterator[Machine]:
     cache, base = models
     with FakeAgent(spec or job(base), DATASET) as agent:
+        agent.releases = True
         yield Machine(directory, agent, cache)
 
 
@@ -212,6 +213,37 @@ def test_another_process_makes_the_same_adapter(
         for agent in (finished.agent, one.agent)
     )
     assert first.files == second.files
+
+
+def test_the_manifest_has_norms_and_the_base_models_layers(finished: Machine) -> None:
+    manifest = Manifest.model_validate_json(finished.agent.objects["adapter.manifest.json"])
+
+    assert manifest.base_modules is not None
+    # two layers of q, k, v, o, gate, up and down, and the output, which is tied to the embedding
+    assert len(manifest.base_modules.linear) == 2 * 7 + 1
+    assert manifest.base_modules.linear["model.layers.1.self_attn.k_proj"] == [32, 64]
+    assert manifest.base_modules.embeddings == {"model.embed_tokens": [258, 64]}
+    assert manifest.base_modules.output == "lm_head"
+    assert manifest.norms is not None
+    assert manifest.norms.largest_module in manifest.base_modules.linear
+    assert 0 < manifest.norms.largest_update <= manifest.norms.update
+    assert 0 < manifest.norms.largest_value < 10
+    assert manifest.upload == 1
+
+
+def test_an_upload_that_arrived_damaged_is_repeated(
+    models: tuple[Path, BaseModelRef], tmp_path: Path
+) -> None:
+    with machine(tmp_path, models, job(models[1], max_steps=2)) as one:
+        one.agent.uploads_wanted = 3
+        assert one.run() == 0, one.output()
+
+    manifest = Manifest.model_validate_json(one.agent.objects["adapter.manifest.json"])
+    assert one.agent.puts == ["adapter.zip", "adapter.manifest.json"] * 3
+    assert manifest.upload == 3
+    assert manifest.archive is not None
+    assert manifest.archive.sha256 == sha256(one.agent.objects["adapter.zip"]).hexdigest()
+    assert one.agent.types().count(EventType.UPLOADED) == 3
 
 
 def test_another_dataset_than_agreed_ends_with_its_code(

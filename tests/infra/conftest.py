@@ -55,6 +55,7 @@ def bare_template(tmp_path_factory: pytest.TempPathFactory) -> Template:
     context = """{
         "aws:cdk:bundling-stacks": [], "deployment": "acme", "ephemeral": "true", "adminGroup": "gpu-admins",
         "customerAccounts": "444455556666, 111122223333,444455556666", "sameAccountCompute": "true",
+        "allowPrivateStorage": "true",
         "oidcIssuer": "https://login.example.com/acme", "oidcAudience": "tensorant, tensorant-cli",
         "trainerImage": "images.example.com/trainer@sha256:%s"
     }""" % ("a" * 64)

@@ -20,9 +20,9 @@ from infra.deployment import ContextError
 from tensorant.connector.policy import policy
 from tensorant.connector.template import CustomerBus, template
 from tensorant.domain.connections import AwsSettings, CredentialKind
-from tensorant.handlers.views import ConnectionView
+from tensorant.handlers.connection_views import ConnectionView
 from tests.infra.conftest import ROOT, UNPACKED
-from tests.support.worlds import ACCOUNT, AWS_SETTINGS, aws_connection
+from tests.support.worlds import ACCOUNT, AWS_SETTINGS, NOON, aws_connection
 
 BUS = "arn:aws:events:us-east-1:999988887777:event-bus/tensorant-customers"
 
@@ -43,7 +43,7 @@ ROLE = replace(
 def shown(folder: Path, settings: AwsSettings = SETTINGS, **changes: Any) -> dict[str, str]:
     """The context of a customer who has saved its connection as the command line shows it."""
     file = folder / "connection.json"
-    view = ConnectionView.of(aws_connection(settings=settings, **changes))
+    view = ConnectionView.of(aws_connection(settings=settings, **changes), now=NOON)
     file.write_text(view.model_dump_json(), encoding="utf-8")
     return {"connection": str(file), "customerBusArn": BUS, "quota": "true", "checks": "true"}
 

@@ -23,6 +23,7 @@ def test_defaults() -> None:
         issuer=None,
         ephemeral=False,
         same_account_compute=False,
+        private_storage=False,
     )
 
 
@@ -51,6 +52,7 @@ def test_an_issuer_may_have_several_audiences() -> None:
         {"oidcIssuer": "https://login.example.com", "oidcAudience": " , "},
         {"ephemeral": "yes"},
         {"sameAccountCompute": "perhaps"},
+        {"allowPrivateStorage": "1"},
         {"adminGroup": "two words"},
         {"customerAccounts": "11112222333"},
         {"customerAccounts": "111122223333 444455556666"},
@@ -103,7 +105,10 @@ def test_choices_reach_the_functions(bare_template: Template) -> None:
     reading = [
         right for right in bare_template.rights(functions["verify_adapter"]["Role"]) if "Secret" in right[0]
     ]
-    assert [resource.rsplit(":", 1)[1] for _, resource in reading] == ["tensorant/acme/connections/conn-s3-*"]
+    assert {resource.rsplit(":", 1)[1] for _, resource in reading} == {
+        "tensorant/acme/connections/conn-s3-*",
+        "tensorant/acme/connections/conn-runpod_storage-*",
+    }
     assert {bus["Name"] for bus in bare_template.resources("AWS::Events::EventBus").values()} == {
         "acme-events",
         "acme-customers",

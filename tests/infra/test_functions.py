@@ -33,7 +33,10 @@ TABLE: Rights = {
 }
 READ_AWS = ("secretsmanager:GetSecretValue", f"{SECRETS}/conn-aws-*")
 ASSUME = ("sts:AssumeRole", "arn:<AWS::Partition>:iam::*:role/tensorant-*")
-READ_S3 = ("secretsmanager:GetSecretValue", f"{SECRETS}/conn-s3-*")
+READ_STORAGE: Rights = {
+    ("secretsmanager:GetSecretValue", f"{SECRETS}/conn-s3-*"),
+    ("secretsmanager:GetSecretValue", f"{SECRETS}/conn-runpod_storage-*"),
+}
 READ_KEY = ("secretsmanager:GetSecretValue", KEY)
 
 RIGHTS: dict[str, Rights] = {
@@ -51,18 +54,18 @@ RIGHTS: dict[str, Rights] = {
         ("secretsmanager:PutSecretValue", f"{SECRETS}/*"),
         ("lambda:InvokeFunction", "<FunctionsConnectionCheck.Arn>"),
     },
-    "connection_check": {*TABLE, READ_AWS, ASSUME, READ_S3, FAILED_WORK},
-    "provider": {*TABLE, READ_AWS, ASSUME, READ_S3},
+    "connection_check": {*TABLE, READ_AWS, ASSUME, *READ_STORAGE, FAILED_WORK},
+    "provider": {*TABLE, READ_AWS, ASSUME, *READ_STORAGE},
     "dataset_worker": {
         *TABLE,
-        READ_S3,
+        *READ_STORAGE,
         ("s3:GetObject", "<StagingBucket.Arn>/*"),
         ("s3:ListBucket", "<StagingBucket.Arn>"),
         FAILED_WORK,
     },
     "agent": {
         *TABLE,
-        READ_S3,
+        *READ_STORAGE,
         READ_KEY,
         ("logs:CreateLogStream", RUN_LOGS),
         ("logs:PutLogEvents", RUN_LOGS),
@@ -72,8 +75,8 @@ RIGHTS: dict[str, Rights] = {
     "validate_run": {*TABLE, READ_AWS, ASSUME},
     "launch_machine": {*TABLE, READ_AWS, ASSUME, READ_KEY},
     "await_signal": {*TABLE, ("states:SendTaskSuccess", MACHINE)},
-    "observe_machine": {*TABLE, READ_AWS, ASSUME, READ_S3},
-    "verify_adapter": {*TABLE, READ_S3},
+    "observe_machine": {*TABLE, READ_AWS, ASSUME, *READ_STORAGE},
+    "verify_adapter": {*TABLE, *READ_STORAGE},
     "converge_machine": {*TABLE, READ_AWS, ASSUME},
     "ec2_events": {*TABLE, READ_AWS, ASSUME, ("states:SendTaskSuccess", MACHINE), FAILED_WORK},
     "execution_ended": {*TABLE, READ_AWS, ASSUME, FAILED_WORK},
@@ -81,6 +84,8 @@ RIGHTS: dict[str, Rights] = {
         *TABLE,
         READ_AWS,
         ASSUME,
+        ("secretsmanager:DeleteSecret", f"{SECRETS}/*"),
+        ("lambda:InvokeFunction", "<FunctionsDatasetWorker.Arn>"),
         ("states:StartExecution", MACHINE),
         ("states:SendTaskSuccess", MACHINE),
         ("states:DescribeExecution", EXECUTIONS),
@@ -132,7 +137,11 @@ ENVIRONMENT: dict[str, dict[str, str]] = {
     "converge_machine": {"SECRET_PREFIX": PREFIX},
     "ec2_events": {"SECRET_PREFIX": PREFIX},
     "execution_ended": {"SECRET_PREFIX": PREFIX},
-    "sweep": {"SECRET_PREFIX": PREFIX, "STATE_MACHINE_ARN": MACHINE},
+    "sweep": {
+        "SECRET_PREFIX": PREFIX,
+        "STATE_MACHINE_ARN": MACHINE,
+        "DATASET_WORKER_ARN": "<FunctionsDatasetWorker.Arn>",
+    },
     "publish_facts": {"EVENT_BUS": "<EventsBus>"},
 }
 
@@ -194,6 +203,18 @@ def test_each_function_has_a_role_of_its_own(template: Template) -> None:
     assert len(set(roles)) == len(MODULES)
 
 
+def test_no_function_can_assume_a_role_of_ours(template: Template) -> None:
+    """CloudFormation names them after the stack, `tensorant-…`: a person can name one as a connection's role."""
+    roles = template.resources("AWS::IAM::Role")
+    trusted = [
+        statement["Principal"]
+        for role in roles.values()
+        for statement in role["AssumeRolePolicyDocument"]["Statement"]
+    ]
+
+    assert {kind for principal in trusted for kind in principal} == {"Service"}
+
+
 def test_roles_hold_no_managed_and_no_inline_policy(template: Template) -> None:
     for name, role in template.resources("AWS::IAM::Role").items():
         assert "ManagedPolicyArns" not in role, name
@@ -239,7 +260,25 @@ def test_logs_are_kept_for_a_month(template: Template) -> None:
 
 def test_each_kind_of_connection_has_a_name_in_the_rights() -> None:
     # functions/tensorant/services/connections.py names a connection, and with it its secret, by its kind
-    assert {functions.COMPUTE, functions.STORAGE} == set(ConnectionKind)
+    assert {functions.COMPUTE, *functions.STORAGE} == set(ConnectionKind)
+
+
+def test_private_storage_is_allowed_only_where_an_administrator_chose_so(bare_template: Template) -> None:
+    told = {
+        module
+        for module, function in bare_template.functions().items()
+        if function["Environment"]["Variables"].get("ALLOW_PRIVATE_STORAGE") == "true"
+    }
+
+    assert told == {
+        "agent",
+        "connection_check",
+        "connections",
+        "dataset_worker",
+        "observe_machine",
+        "provider",
+        "verify_adapter",
+    }
 
 
 @pytest.mark.parametrize(

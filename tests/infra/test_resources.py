@@ -18,10 +18,13 @@ ORGANIZATION = "/v1/organizations/{org_id}"
 ROUTES = {
     "ANY /v1/{proxy+}": ("FunctionsApi", "JWT"),
     f"POST {ORGANIZATION}/connections": ("FunctionsConnections", "JWT"),
+    f"PATCH {ORGANIZATION}/connections/{{connection_id}}": ("FunctionsConnections", "JWT"),
+    f"DELETE {ORGANIZATION}/connections/{{connection_id}}": ("FunctionsConnections", "JWT"),
     f"POST {ORGANIZATION}/connections/{{connection_id}}/check": ("FunctionsConnections", "JWT"),
     f"PUT {ORGANIZATION}/connections/{{connection_id}}/credentials": ("FunctionsConnections", "JWT"),
     f"GET {ORGANIZATION}/runs/{{run_id}}/review": ("FunctionsProvider", "JWT"),
     f"GET {ORGANIZATION}/runs/{{run_id}}/adapter": ("FunctionsProvider", "JWT"),
+    f"GET {ORGANIZATION}/dataset-versions/{{version_id}}/preview": ("FunctionsProvider", "JWT"),
     "POST /agent/v1/{proxy+}": ("FunctionsAgent", "NONE"),
 }
 

@@ -106,7 +106,7 @@ STALLED_ASKS_CHANCE = 0.25
 """An ask that its function does not live to hear of is the hardest case there is: often."""
 
 OPERATIONS = {
-    "compute": ("ask", "observe", "stop", "terminate", "price", "*"),
+    "compute": ("ask", "observe", "stop", "terminate", "prices", "*"),
     "store": ("commit", "save_progress", "signal", "waiter", "wait_with", "last_signal", "*"),
     "storage": ("head", "get", "read", "put", "*"),
     "secrets": ("read",),

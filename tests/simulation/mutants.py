@@ -12,6 +12,7 @@ from itertools import count
 from typing import Any, cast
 
 from tensorant.contract import Heartbeat, HeartbeatReply, VerificationReport
+from tensorant.domain.connections import Connection
 from tensorant.domain.errors import (
     DOUBTFUL,
     Capacity,
@@ -24,7 +25,7 @@ from tensorant.domain.identity import Actor
 from tensorant.domain.machines import Disposition, Goal, Machine, Observation, Seen
 from tensorant.domain.runs import Adapter, Outcome, Run
 from tensorant.domain.steps import Next, Step
-from tensorant.ports import Compute, Entity, Store
+from tensorant.ports import Compute, Entity, ObjectStore, Store
 from tensorant.services.agent import Agents
 from tensorant.services.asking import Asker
 from tensorant.services.cancel import Cancellations
@@ -57,10 +58,9 @@ def like(service: Any, kind: type[Any]) -> Any:
 
 
 class AsksFirst(Asker):
-    def _new(self, choice: Choice) -> Machine:
-        connection = self.store.connection(choice.run.organization_id, choice.machine.connection_id)
+    def _new(self, choice: Choice, connection: Connection) -> Machine:
         seen = self.computes.open(connection).ask(choice.machine, user_data=self._user_data(choice.machine))
-        machine = super()._new(choice)
+        machine = super()._new(choice, connection)
         self.store.commit(machine.observed(seen, at=self.clock.now()))
         return self.store.machine(machine.run_id, machine.attempt)
 
@@ -221,7 +221,7 @@ class ReleaseAssumed(Pieces):
 
 
 class Credulous(AdapterVerifier):
-    def _judge(self, run: Run, attempt: int) -> Adapter:
+    def _judge(self, run: Run, attempt: int, _storage: ObjectStore) -> Adapter:
         return Adapter(key=run.prefix(attempt), etag="", report=VerificationReport(sound=True))
 
 
@@ -247,6 +247,22 @@ class NothingIsKept(Pieces):
 
     def observer(self, ports: Ports) -> Observer:
         return cast("Observer", like(super().observer(ports), Hasty))
+
+
+class GoneAlready(Observer):
+    def _give_up(self, step: Step, failure: Failure) -> Step:
+        answer = super()._give_up(step, failure)
+        machine = self.store.machine(step.run_id, step.attempt)
+        if machine.refusal is not None and not machine.closed:
+            self.store.commit(replace(machine, confirmed_gone_at=self.clock.now()))
+        return answer
+
+
+class NextBeforeGone(Pieces):
+    """A machine that could not run is taken for gone while it is still shutting down, and the next one asked for."""
+
+    def observer(self, ports: Ports) -> Observer:
+        return cast("Observer", like(super().observer(ports), GoneAlready))
 
 
 class Lowering(Converger):
@@ -361,6 +377,7 @@ MUTANTS: Mapping[str, Callable[[], Pieces]] = {
         ReleaseAssumed,
         ReleaseBeforeVerifying,
         NothingIsKept,
+        NextBeforeGone,
         GoalLowered,
         OutcomeOverwritten,
         HeartbeatIsProgress,

@@ -15,6 +15,7 @@ from tensorant.domain.runs import Outcome, Run
 from tests.simulation.books import Rented
 from tests.simulation.interpreter import Status
 from tests.simulation.scheduler import Scheduler
+from tests.simulation.uploads import Flavour
 from tests.simulation.world import World
 
 RECOVERY_SECONDS = 2 * 3600.0
@@ -114,7 +115,8 @@ def no_lost_adapter(world: World) -> Iterator[str]:
         known = (
             host is not None and host.trained and _decided_at(world, rented) > host.trained_at + WORD_SECONDS
         )
-        if known and ours[0].note == "nothing_to_keep" and not taken_away:
+        worthless = host is not None and host.uploaded is Flavour.UNTRAINED
+        if known and ours[0].note == "nothing_to_keep" and not (taken_away or worthless):
             yield f"{rented.id} had trained and was terminated with nothing to keep"
         if ours[0].note == "discarded" and rented.run_id not in world.given_up:
             yield f"{rented.id} was discarded, and nobody had asked for it"

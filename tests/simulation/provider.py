@@ -15,12 +15,13 @@ had under way (design section 4), the look-up by label after it, and the destruc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
 from random import Random
 
+from tensorant.adapters.ec2 import state_reasons
 from tensorant.domain.errors import (
     Capacity,
     Credentials,
@@ -44,6 +45,11 @@ LAUNCH_REASONS = [
     "Server.InternalError: try again",
 ]
 """Why a machine may end before it ran (EC2: instance state reason codes)."""
+NO_CAPACITY = [
+    "Server.InsufficientInstanceCapacity: There was insufficient capacity",
+    "Server.InternalError: Server.InsufficientInstanceCapacity",
+]
+"""As EC2 says of a machine that it made and then has no room for; code and message may disagree."""
 USUAL_PRICE = Decimal("0.8048")
 DISK_PER_GIB_MONTH = Decimal("0.08")
 
@@ -61,6 +67,8 @@ class Manners:
     event_delay_seconds: float = 5.0
     refuses: float = 0.0
     """The chance that a type in a subnet is not to be had at a moment."""
+    takes_back: float = 0.0
+    """The chance that a machine which was made is ended while it boots, for want of capacity."""
 
 
 @dataclass(eq=False)
@@ -97,9 +105,17 @@ class Provider:
             reason = self.random.choice(LAUNCH_REASONS)
             fails = partial(self.enter, rented, Seen.GONE, reason)
             self._later(rented, self.manners.boot_seconds, Seen.PENDING, fails)
+        elif self.faults.chance("capacity_after_launch", self.manners.takes_back):
+            self._later(rented, self.manners.boot_seconds, Seen.PENDING, partial(self._take_back, rented))
         else:
             self.boot(rented)
         return rented
+
+    def _take_back(self, rented: Rented) -> None:
+        reason = self.random.choice(NO_CAPACITY)
+        self.enter(rented, Seen.SHUTTING_DOWN, reason)
+        gone = partial(self.enter, rented, Seen.GONE, reason)
+        self._later(rented, self.manners.change_seconds, Seen.SHUTTING_DOWN, gone)
 
     def boot(self, rented: Rented) -> None:
         self._later(rented, self.manners.boot_seconds, Seen.PENDING, partial(self._runs, rented))
@@ -223,12 +239,15 @@ class Session:
         account = self.provider.account_of(self.key)
         return ComputeCheck(items=GOOD_CHECK.items, account_id=account, image=GOOD_CHECK.image)
 
-    def price(self, instance_type: str) -> CurrentPrice:
+    def prices(self, instance_types: Sequence[str]) -> dict[str, CurrentPrice]:
         self.provider.account_of(self.key)
-        return CurrentPrice(
-            compute_usd_per_hour=self.provider.prices.get(instance_type, USUAL_PRICE),
-            disk_usd_per_gib_month=DISK_PER_GIB_MONTH,
-        )
+        return {
+            each: CurrentPrice(
+                compute_usd_per_hour=self.provider.prices.get(each, USUAL_PRICE),
+                disk_usd_per_gib_month=DISK_PER_GIB_MONTH,
+            )
+            for each in instance_types
+        }
 
     def ask(self, machine: Machine, *, user_data: str) -> Observation:
         account = self.provider.account_of(self.key)
@@ -293,9 +312,12 @@ class Session:
         return None
 
     def _observation(self, rented: Rented, state: Seen) -> Observation:
+        ending = state in {Seen.SHUTTING_DOWN, Seen.GONE}
         return Observation(
             state=state,
             instance_id=rented.id,
             started_at=self.provider.scheduler.moment_at(rented.started_at),
             reason=rented.reason,
+            cause=state_reasons.cause(rented.reason),
+            never_ran_because=state_reasons.launch_failure(rented.id, rented.reason) if ending else None,
         )

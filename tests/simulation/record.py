@@ -63,7 +63,7 @@ class WatchedStore(MemoryStore):
         return [each for each in self._listed(Run) if each.under_way]
 
     def compute_connections(self) -> Sequence[Connection]:
-        return [each for each in self._all(Connection) if each.kind.is_compute]
+        return [each for each in self._all(Connection) if each.kind.is_compute and not each.removed]
 
     def machine_by_instance(self, account_id: str, region: str, instance_id: str) -> Machine | None:
         wanted = (account_id, region, instance_id)

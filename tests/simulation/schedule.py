@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -54,7 +54,7 @@ class Schedule:
             drafts=tuple(_draft(random) for _ in range(runs)),
             acts=_acts(random, launches, faults_end),
             profile=Profile.drawn(random, until=faults_end),
-            manners=_manners(random),
+            manners=replace(_manners(random), takes_back=_takes_back(seed)),
             skew_seconds=random.choice([0, 0, 1, 20]),
             faults_end=faults_end,
             price=random.choice([Decimal("0.8048")] * 19 + [Decimal("3.5")]),
@@ -79,6 +79,11 @@ def _manners(random: Random) -> Manners:
         event_delay_seconds=random.choice([2, 60, 600]),
         refuses=random.choice([0, 0, 0, 0.2, 0.6]),
     )
+
+
+def _takes_back(seed: int) -> float:
+    """Drawn by itself, so that it changes nothing else of a seed's schedule."""
+    return Random(f"{seed}/takes back").choice([0, 0, 0, 0.3, 0.7])
 
 
 OFTEN = ("launch", "cancel", "cancel_keep", "cancel_discard", "discard", "retry_release")

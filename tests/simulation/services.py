@@ -18,16 +18,18 @@ from tensorant.services.agent import Agents
 from tensorant.services.asking import Asker
 from tensorant.services.cancel import Cancellations
 from tensorant.services.candidates import Choices
-from tensorant.services.connections import ConnectionChecker
+from tensorant.services.connection_checks import ConnectionChecker
 from tensorant.services.converge import Converger
 from tensorant.services.execution_ended import ExecutionEnds
 from tensorant.services.launch import Launches, Validator
 from tensorant.services.observe import Observer
 from tensorant.services.provider_events import ProviderEvents
+from tensorant.services.removals import Purges
 from tensorant.services.signals import wait
 from tensorant.services.sweep import Sweep
 from tensorant.services.verify import AdapterVerifier
 from tests.simulation.functions import Handler
+from tests.support.fakes import MemorySecrets
 
 DEPLOYMENT = "simulated"
 AGENT_URL = "https://agent.example.com"
@@ -80,7 +82,8 @@ class Pieces:
         return Agents(ports.store, ports.storages, ports.workflow, ports.logs, ports.mint, ports.clock, image)
 
     def sweep(self, ports: Ports) -> Sweep:
-        return Sweep(ports.store, ports.computes, ports.workflow, ports.clock, DEPLOYMENT)
+        purges = Purges(ports.store, MemorySecrets(), ports.clock)
+        return Sweep(ports.store, ports.computes, ports.workflow, ports.clock, purges, DEPLOYMENT)
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ class Flavour(StrEnum):
 
 
 @lru_cache(maxsize=512)
-def built(spec: JobSpec, attempt: int, flavour: Flavour) -> tuple[bytes | None, bytes]:
-    """The archive and the object beside it."""
+def built(spec: JobSpec, attempt: int, flavour: Flavour, upload: int = 1) -> tuple[bytes | None, bytes]:
+    """The archive and the object beside it, which says which upload it is."""
     changes: dict[str, object] = {"attempt": attempt}
     tensors = None
     if flavour is Flavour.CHECKPOINT:
@@ -34,6 +34,8 @@ def built(spec: JobSpec, attempt: int, flavour: Flavour) -> tuple[bytes | None, 
         tensors = lora_tensors(rank=spec.lora.rank, b=0.0)
     files = adapter_files(spec, tensors=tensors, manifest=changes)
     archive = zip_of(files)
-    beside = Manifest.model_validate({**manifest_of(spec, {}, **changes), "archive": archive_digest(archive)})
+    beside = Manifest.model_validate(
+        {**manifest_of(spec, {}, **changes), "archive": archive_digest(archive), "upload": upload}
+    )
     stored = {Flavour.TRUNCATED: archive[:-10], Flavour.MISSING: None}.get(flavour, archive)
     return stored, beside.model_dump_json().encode()

@@ -14,12 +14,20 @@ from typer.testing import CliRunner, Result
 
 from tensorant.contract import JobSpec, VerificationReport
 from tensorant.domain.connections import CheckItem, CheckVerdict, GpuType, S3Settings
+from tensorant.domain.datasets.report import (
+    Compression,
+    DatasetFault,
+    DatasetReport,
+    Lengths,
+    RowFormat,
+)
 from tensorant.domain.errors import FailureClass
 from tensorant.domain.failures import Failure
 from tensorant.domain.machines import MachineState, Seen
-from tensorant.domain.projects import DatasetFault
+from tensorant.domain.quotes import Part
 from tensorant.domain.runs import Outcome, Phase, Progress
-from tensorant.handlers import views
+from tensorant.handlers import connection_views, dataset_views, review_views, views
+from tensorant.services.reviews import Problem
 from tensorant_cli.main import app
 from tensorant_cli.surroundings import Surroundings
 from tests.support.archives import job_spec
@@ -136,7 +144,7 @@ def me(*organization_ids: str) -> views.MeView:
     return views.MeView(subject="subject-1", platform_admin=False, memberships=memberships)
 
 
-def connection(**changes: Any) -> views.ConnectionView:
+def connection(**changes: Any) -> connection_views.ConnectionView:
     fields = {
         "id": "conn-1",
         "name": "s3",
@@ -149,10 +157,10 @@ def connection(**changes: Any) -> views.ConnectionView:
         "created_at": NOON,
         **changes,
     }
-    return views.ConnectionView(**fields)
+    return connection_views.ConnectionView(**fields)
 
 
-def catalog() -> views.CatalogView:
+def catalog() -> connection_views.CatalogView:
     types = [
         GpuType(
             instance_type=instance_type,
@@ -169,7 +177,7 @@ def catalog() -> views.CatalogView:
             ("g6.xlarge", "L4", "0.8048"),
         )
     ]
-    return views.CatalogView(
+    return connection_views.CatalogView(
         types=tuple(types),
         excluded={"g5.12xlarge": "it has 4 GPUs"},
         disk_usd_per_gib_month=Decimal("0.08"),
@@ -182,7 +190,7 @@ def project(**changes: Any) -> views.ProjectView:
     return views.ProjectView(**{**fields, **changes})
 
 
-def dataset(**changes: Any) -> views.DatasetView:
+def dataset(**changes: Any) -> dataset_views.DatasetView:
     fields = {
         "id": "data-1",
         "project_id": "proj-1",
@@ -192,15 +200,34 @@ def dataset(**changes: Any) -> views.DatasetView:
         "rows": 270,
         "bytes": 181_000,
         "faults": (),
+        "report": dataset_report(),
+        "same_as": None,
+        "trouble": None,
         "created_at": NOON,
         **changes,
     }
-    return views.DatasetView(**fields)
+    return dataset_views.DatasetView(**fields)
 
 
-def unread(status: str) -> views.DatasetView:
+def dataset_report(**changes: Any) -> DatasetReport:
+    fields: Mapping[str, Any] = {
+        "format": RowFormat.CHAT,
+        "compression": Compression.GZIP,
+        "uploaded_bytes": 45_000,
+        "tokens": 36_000,
+        "lengths": Lengths(half=130, nine_in_ten=155, ninety_nine_in_hundred=170, longest=179),
+        "roles": {"system": 270, "user": 270, "assistant": 270},
+        "tool_rows": 0,
+        "duplicates": 2,
+        "compared_rows": 270,
+        "unused_fields": ("source",),
+    }
+    return DatasetReport(**{**fields, **changes})
+
+
+def unread(status: str) -> dataset_views.DatasetView:
     """A dataset version that nobody has judged yet."""
-    return dataset(status=status, sha256=None, rows=None, bytes=None)
+    return dataset(status=status, sha256=None, rows=None, bytes=None, report=None)
 
 
 def fault(**changes: Any) -> DatasetFault:
@@ -213,8 +240,8 @@ def fault(**changes: Any) -> DatasetFault:
     return DatasetFault(**{**fields, **changes})
 
 
-def upload() -> views.UploadView:
-    return views.UploadView(
+def upload() -> dataset_views.UploadView:
+    return dataset_views.UploadView(
         dataset_version=unread("uploading"),
         upload_url=f"{STORAGE}/staging/data-1?X-Amz-Signature=c0ffee",
         expires_in_seconds=3600,
@@ -253,14 +280,63 @@ def quote(**changes: Any) -> views.QuoteView:
         "disk_gib": 82,
         "instance_type": "g6.xlarge",
         "priced_at": NOON,
+        "priced_seconds_ago": 3,
+        "parts": (
+            Part(name="compute", usd_per_hour=Decimal("0.8048"), basis="g6.xlarge, Linux, on demand"),
+            Part(name="disk", usd_per_hour=Decimal("0.0090"), basis="82 GiB of gp3, over 730 hours"),
+        ),
         "excluded": ("NAT gateway", "taxes"),
         **changes,
     }
     return views.QuoteView(**fields)
 
 
-def review(*, within_limit: bool = True, **changes: Any) -> views.ReviewView:
-    return views.ReviewView(run=run(launched_at=None), quote=quote(**changes), within_limit=within_limit)
+def quota(**changes: Any) -> review_views.QuotaView:
+    fields = {
+        "family": "G and VT",
+        "code": "L-DB2E81BA",
+        "needed": 4,
+        "limit": 64,
+        "in_use": 8,
+        "headroom": 56,
+        "suffices": True,
+        "unknown_because": "",
+        **changes,
+    }
+    return review_views.QuotaView(**fields)
+
+
+def obstacle(**changes: Any) -> Problem:
+    fields = {
+        "code": "price_above_limit",
+        "message": "g6.xlarge costs $1.6000 an hour, above the limit of $1.50.",
+        "mend": "Raise the run's price limit or choose a cheaper GPU type.",
+        "field": "price_limit_usd_per_hour",
+        "blocking": True,
+        **changes,
+    }
+    return Problem(**fields)
+
+
+def review(*problems: Problem, **changes: Any) -> review_views.ReviewView:
+    """Of a run that accepts one type, unless `quotes` says otherwise."""
+    within_limit = not any(each.blocking for each in problems)
+    first = changes.get("quote", quote())
+    fields = {
+        "run": run(launched_at=None),
+        "quote": first,
+        "within_limit": within_limit,
+        "quotes": [reviewed(first, within_limit=within_limit)],
+        "most_usd": Decimal("1.2207"),
+        "quota": quota(),
+        "problems": problems,
+        **changes,
+    }
+    return review_views.ReviewView(**fields)
+
+
+def reviewed(of: views.QuoteView, *, within_limit: bool) -> review_views.ReviewedQuoteView:
+    return review_views.ReviewedQuoteView(**of.model_dump(), within_limit=within_limit)
 
 
 def machine(state: str, **changes: Any) -> views.MachineView:
@@ -278,9 +354,24 @@ def machine(state: str, **changes: Any) -> views.MachineView:
         "confirmed_stopped_at": None,
         "confirmed_gone_at": None,
         "reason": "",
+        "cause": None,
+        "volume_id": None,
+        "deleted_on_termination": None,
+        "left_over": None,
         **changes,
     }
     return views.MachineView(**fields)
+
+
+def retirement() -> views.FactView:
+    """A warning as a run's status carries it."""
+    return views.FactView(
+        at=NOON,
+        kind="machine_warning",
+        source="provider",
+        attempt=1,
+        message="EC2 will stop the machine. Let the run finish before.",
+    )
 
 
 def progress(phase: str, step: int | None = None, loss: float | None = None) -> Progress:
@@ -307,6 +398,7 @@ def status(phase: str, **changes: Any) -> views.RunStatusView:
         "cost_usd": Decimal("0.0123"),
         "progress": None,
         "report": None,
+        "warnings": [],
         **changes,
         "outcome": outcome,
     }

@@ -42,6 +42,9 @@ class FakeAgent:
         """Where presigned URLs lead; empty for this server itself."""
         self.stopping = False
         """Heartbeats ask to stop."""
+        self.uploads_wanted = 1
+        self.releases = False
+        """The attempt is over once the uploads that are wanted were completed."""
         self.events: list[Event] = []
         self.heartbeats: list[dict[str, Any]] = []
         self.chunks: list[LogChunk] = []
@@ -90,6 +93,9 @@ class FakeAgent:
         with self.seen:
             return self.seen.wait_for(happened, timeout=seconds)
 
+    def over(self) -> bool:
+        return self.releases and self.types().count(EventType.COMPLETED) >= self.uploads_wanted
+
     # -- what it answers ---------------------------------------------------------------------------------
 
     def grants(self) -> Grants:
@@ -122,7 +128,7 @@ class FakeAgent:
                 return {"accepted": len(self.events)}
             case "/agent/v1/heartbeats":
                 self.heartbeats.append(json.loads(body))
-                return {"stop": self.stopping}
+                return {"stop": self.stopping, "uploads_wanted": self.uploads_wanted}
             case "/agent/v1/logs":
                 self.chunks.append(LogChunk.model_validate_json(body))
                 self.log.extend(self.chunks[-1].lines)
@@ -174,6 +180,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _fault(self) -> int | None:
         path = self._plain_path()
+        if path == "/agent/v1/heartbeats" and self.fake.over():
+            return 410
         with self.fake.seen:
             self.fake.calls.append(f"{self.command} {path}")
             self.fake.seen.notify_all()

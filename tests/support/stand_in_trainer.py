@@ -1,7 +1,7 @@
 """A trainer that trains nothing, for tests of the host: `train --session FILE --data DIRECTORY`.
 
-STAND_IN_TRAINER says how it ends: `completes`, `crashes`, `hangs`, or `broken`, which dies before it has said or
-done anything. Standard library alone: it starts at once.
+STAND_IN_TRAINER says how it ends: `completes`, `crashes`, `hangs`, `loses_docker`, as if Docker had gone away
+under it, or `broken`, which dies before it has said or done anything. Standard library alone: it starts at once.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ def main() -> int:
             sys.exit("ImportError: libcuda.so.1: cannot open shared object file")
         case "hangs":
             time.sleep(600)
+        case "loses_docker":
+            return 125  # of `docker run` itself: "error waiting for container"
     return 0
 
 

@@ -29,6 +29,7 @@ from tensorant.domain.runs import Draft, Operation, Phase, Progress, Run
 from tensorant.domain.steps import Next, Step
 from tensorant.domain.tokens import TokenMint
 from tests.support.fakes import (
+    FakeAccounts,
     FakeCompute,
     FakeComputes,
     FakeWorkers,
@@ -226,6 +227,7 @@ class World:
     workers: FakeWorkers = field(default_factory=FakeWorkers)
     logs: MemoryRunLogs = field(default_factory=MemoryRunLogs)
     secrets: MemorySecrets = field(default_factory=MemorySecrets)
+    accounts: FakeAccounts = field(default_factory=FakeAccounts)
     mint: TokenMint = field(default_factory=lambda: TokenMint(b"deployment-key"))
 
     def __post_init__(self) -> None:

@@ -93,14 +93,15 @@ class PlayedMachine:
         }
         return self.post("events", {"events": [{**event, **more}]})
 
-    def upload(self, **parts: Any) -> None:
-        """Put a sound archive and its manifest, unless `parts` ask for a flaw."""
+    def upload(self, *, number: int = 1, damaged: bool = False, **parts: Any) -> None:
+        """Put a sound archive and its manifest, unless `parts` ask for a flaw, or damage on the way."""
         grants = self.post("grants", {}).json()
         spec = JobSpec.model_validate(grants["spec"])
         archive = adapter_archive(spec, **parts)
-        beside = Manifest.model_validate({**manifest_of(spec, {}), "archive": archive_digest(archive)})
+        stated = {**manifest_of(spec, {}), "archive": archive_digest(archive), "upload": number}
+        beside = Manifest.model_validate(stated)
         for url, content in (
-            (grants["archive_put_url"], archive),
+            (grants["archive_put_url"], archive[:-10] if damaged else archive),
             (grants["manifest_put_url"], beside.model_dump_json().encode()),
         ):
             httpx.put(url, content=content, trust_env=False).raise_for_status()

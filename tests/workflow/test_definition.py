@@ -235,7 +235,16 @@ def test_a_confirmation_is_waited_for_longer_than_an_asks_lease(name: str) -> No
     assert sum(pauses) > 15 * 60
 
 
-@pytest.mark.parametrize("name", sorted(TASKS))
+def test_a_verification_without_a_verdict_keeps_the_machine_and_is_tried_again() -> None:
+    (caught,) = TASKS["VerifyAdapter"]["Catch"]
+
+    assert (caught["ErrorEquals"], caught["Next"]) == (["States.ALL"], "AwaitSignal")
+    assert caught["ResultPath"] is None, "the ids and the wait's limits must survive"
+    # a verifier that runs into its time-out does so again: the next try comes after a wait, not at once
+    assert "Sandbox.Timedout" not in TASKS["VerifyAdapter"]["Retry"][-1]["ErrorEquals"]
+
+
+@pytest.mark.parametrize("name", sorted(TASKS.keys() - {"VerifyAdapter"}))
 def test_whatever_else_happens_the_machine_is_stopped_and_kept(name: str) -> None:
     if name in NOT_CAUGHT:
         assert "Catch" not in TASKS[name]

@@ -93,8 +93,41 @@ def test_an_untrained_adapter_is_not_believed(world: World) -> None:
 
     run = world.ended(run_id)
 
-    assert (run["outcome"], run["run"]["failure"]["code"]) == ("needs_recovery", "untrained")
+    assert (run["outcome"], run["run"]["failure"]["code"]) == ("failed", "untrained")
+    # the archive is whole and holds nothing but zeros: there is nothing to keep
+    assert (run["machine"]["state"], run["machine"]["disposition"]) == ("released", "nothing_to_keep")
+    assert run["report"]["checks"] == ["zip", "manifest", "config", "header", "tensors", "hashes"]
+
+
+def test_an_adapter_of_another_rank_is_kept(world: World) -> None:
+    run_id = world.launch()
+    machine = world.machine(run_id)
+    machine.report("started", source="trainer")
+    machine.upload(config={"r": 8})
+    machine.report("completed", source="trainer")
+
+    run = world.ended(run_id)
+
+    assert (run["outcome"], run["run"]["failure"]["code"]) == ("needs_recovery", "config_rank")
     assert run["machine"]["state"] == "retained"
+
+
+def test_an_upload_that_arrived_damaged_is_asked_for_again(world: World) -> None:
+    run_id = world.launch()
+    machine = world.machine(run_id)
+    machine.report("started", source="trainer")
+    machine.upload(damaged=True)
+    machine.report("completed", source="trainer")
+    until(lambda: machine.post("heartbeats", {}).json()["uploads_wanted"] == 2)
+
+    machine.upload(number=2)
+    machine.report("completed", source="trainer")
+    run = world.ended(run_id)
+
+    assert run["outcome"] == "succeeded"
+    assert run["machine"]["disposition"] == "verified"
+    kinds = world.kinds(run_id)
+    assert kinds.index("upload_refused") < kinds.index("run_succeeded")
 
 
 def test_a_completion_without_an_archive_is_not_believed(world: World) -> None:
@@ -172,6 +205,80 @@ def test_a_type_without_capacity_gives_way_to_the_next(world: World) -> None:
     assert (instance["InstanceType"], machine["attempt"]) == ("g5.xlarge", 2)
     assert world.kinds(run_id).count("machine_refused") == 1
     end(world, run_id)
+
+
+def test_a_machine_that_ends_for_want_of_capacity_gives_way_to_the_next(world: World) -> None:
+    reason = ("Server.InsufficientInstanceCapacity", "There was insufficient capacity.")
+    world.cloud.aws.fail_launches("g6.xlarge", reason)
+    try:
+        run_id = world.launch(instance_types=["g6.xlarge", "g5.xlarge"])
+        world.machine(run_id)
+    finally:
+        world.cloud.aws.fail_launches("g6.xlarge", None)
+
+    states = {each["InstanceType"]: each["State"]["Name"] for each in world.instances(run_id)}
+    assert states == {"g6.xlarge": "terminated", "g5.xlarge": "running"}
+    kinds = world.kinds(run_id)
+    assert kinds.count("machine_asked") == 2
+    # the second was asked for only when the first was confirmed gone
+    assert kinds.index("machine_released") < len(kinds) - 1 - kinds[::-1].index("machine_asked")
+    assert world.status(run_id)["machine"]["attempt"] == 2
+    end(world, run_id)
+
+
+def test_a_machine_whose_disk_may_not_be_encrypted_ends_the_run_with_its_mend(world: World) -> None:
+    world.cloud.aws.fail_launches("g6.xlarge", ("Client.InternalError", "Client error on launch"))
+    try:
+        run_id = world.launch(instance_types=["g6.xlarge", "g5.xlarge"])
+        run = world.ended(run_id)
+    finally:
+        world.cloud.aws.fail_launches("g6.xlarge", None)
+
+    assert (run["outcome"], run["run"]["failure"]["failure_class"]) == ("failed", "permission")
+    assert "kms:CreateGrant" in run["run"]["failure"]["mend"]
+    assert run["machine"]["state"] == "released"
+
+
+def test_a_disk_that_was_changed_to_stay_is_told_and_left_over(world: World) -> None:
+    run_id = world.launch()
+    world.machine(run_id).report("started", source="trainer")
+    (instance,) = world.instances(run_id)
+    device = {"DeviceName": instance["RootDeviceName"], "Ebs": {"DeleteOnTermination": False}}
+    world.cloud.client("ec2").modify_instance_attribute(
+        InstanceId=instance["InstanceId"], BlockDeviceMappings=[device]
+    )
+    wake(world, run_id)
+    until(lambda: "machine_volume_kept" in world.kinds(run_id))
+
+    end(world, run_id)
+
+    run = world.status(run_id)
+    volume_id = instance["BlockDeviceMappings"][0]["Ebs"]["VolumeId"]
+    assert (run["machine"]["volume_id"], run["machine"]["deleted_on_termination"]) == (volume_id, False)
+    assert volume_id in run["machine"]["left_over"]
+    assert [each["kind"] for each in run["warnings"]] == ["machine_volume_kept"]
+
+
+def test_a_review_says_what_a_launch_would_cost_and_what_stands_against_it(world: World) -> None:
+    run_id = str(
+        ok(world.draft(instance_types=["g6.xlarge", "g5.xlarge"], price_limit_usd_per_hour="0.9"))["id"]
+    )
+
+    review = ok(world.owner.get(f"{world.path}/runs/{run_id}/review"))
+
+    assert [(each["instance_type"], each["within_limit"]) for each in review["quotes"]] == [
+        ("g6.xlarge", True),
+        ("g5.xlarge", False),
+    ]
+    assert review["quote"]["priced_seconds_ago"] == 0
+    assert [each["name"] for each in review["quote"]["parts"]] == ["compute", "disk"]
+    assert (review["quota"]["family"], review["quota"]["needed"]) == ("G and VT", 4)
+    assert [(each["code"], each["blocking"]) for each in review["problems"]] == [
+        ("price_above_limit", False),  # of g5.xlarge, which is passed over
+        ("connection_prices", False),  # the price list lacks a price for some type
+    ]
+    # an hour of g6.xlarge, the only one inside the limit
+    assert review["most_usd"] == review["quotes"][0]["usd_per_hour"]
 
 
 def test_a_quota_that_is_used_up_ends_the_run_with_nothing_rented(world: World) -> None:

@@ -38,7 +38,7 @@ class SecretsManager:
     def read(self, connection_id: str) -> Mapping[str, str]:
         try:
             text = self.client.get_secret_value(SecretId=self._name(connection_id))["SecretString"]
-        except self.client.exceptions.ResourceNotFoundException as error:
+        except self._gone as error:
             raise Credentials(
                 "credentials_missing",
                 "The connection's credentials are no longer stored.",
@@ -52,10 +52,16 @@ class SecretsManager:
         """Secrets Manager keeps it for a week, in which an administrator can restore it."""
         try:
             self.client.delete_secret(SecretId=self._name(connection_id), RecoveryWindowInDays=7)
-        except self.client.exceptions.ResourceNotFoundException:
+        except self._gone:
             return
         except (ClientError, BotoCoreError) as error:
             raise _fault("delete") from error
+
+    @property
+    def _gone(self) -> tuple[type[ClientError], ...]:
+        """Not there, or marked for deletion: both requests answer InvalidRequestException only for the latter."""
+        answers = self.client.exceptions
+        return answers.ResourceNotFoundException, answers.InvalidRequestException
 
     def _name(self, connection_id: str) -> str:
         return f"{self.prefix}/{connection_id}"

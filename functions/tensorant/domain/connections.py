@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from typing import Literal
+
+from tensorant.contract import ARCHIVE_NAME
+from tensorant.domain.errors import Conflict
+from tensorant.domain.storages import (
+    RUNPOD_ABILITIES,
+    S3_ABILITIES,
+    RunPodStorageSettings,
+    StorageAbilities,
+)
+
+ROLE_NAME_PREFIX = "tensorant-"
+"""Of the roles that Tensorant may assume: its own rights end there."""
+
+EXPIRY_WARNING = timedelta(hours=24)
+"""How long before their end temporary credentials are warned of."""
 
 
 class ConnectionKind(StrEnum):
     AWS = "aws"
     S3 = "s3"
+    RUNPOD_STORAGE = "runpod_storage"
 
     @property
     def is_compute(self) -> bool:
@@ -22,6 +39,7 @@ class ConnectionStatus(StrEnum):
     CHECKING = "checking"
     CONNECTED = "connected"
     FAILED = "failed"
+    REMOVED = "removed"
 
 
 class CheckVerdict(StrEnum):
@@ -59,6 +77,15 @@ class CheckItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """What will stand in a connection's way before long, and what to do about it."""
+
+    code: str
+    message: str
+    mend: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AwsSettings:
     """Where EC2 instances are to be made; everything but the credentials."""
 
@@ -74,10 +101,15 @@ class AwsSettings:
     external_id: str | None = None
     """Made by Tensorant for a role; not a secret (AWS: "How to use an external ID")."""
 
+    @property
+    def role_account(self) -> str | None:
+        """The account of the role, as its ARN says (arn:aws:iam::account:role/name); None without a role."""
+        return self.role_arn.split(":")[4] if self.role_arn else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class S3Settings:
-    """A bucket, or a prefix of one. `endpoint_url` is None for AWS S3."""
+    """A bucket, or a prefix of one, of AWS S3 or of a store that speaks its API. `endpoint_url` None: AWS S3."""
 
     kind: Literal["s3"] = "s3"
     region: str
@@ -87,7 +119,7 @@ class S3Settings:
     addressing_style: Literal["virtual", "path"] = "virtual"
 
 
-Settings = AwsSettings | S3Settings
+Settings = AwsSettings | S3Settings | RunPodStorageSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,11 +146,19 @@ class Connection:
     checked_at: datetime | None = None
     account_id: str | None = None
     image: ImageFacts | None = None
+    subnet_zones: dict[str, str] = field(default_factory=dict)
+    """The availability zone of each subnet, as the last check saw it."""
+    abilities: StorageAbilities | None = None
+    """What its storage can do, as the last good check found it; None for compute, and before such a check."""
     managed_by: ManagedBy = ManagedBy.ORGANIZATION
     credentials_expire_at: datetime | None = None
     """Of temporary credentials that Tensorant can't renew; None for all others."""
     removed_at: datetime | None = None
     """From here on nothing new is made with it; its record stays for the runs that used it."""
+    purged_at: datetime | None = None
+    """When the credentials of a removed one were deleted."""
+    generation: int = 0
+    """Counts the changes of settings and credentials: what was seen before one proves nothing after it."""
     version: int = 0
 
     @property
@@ -133,8 +173,83 @@ class Connection:
         failed = any(item.verdict is CheckVerdict.FAILED for item in self.checks)
         return self.checked_at is not None and not failed
 
+    @property
+    def removed(self) -> bool:
+        return self.removed_at is not None
+
+    def require_usable(self, *, named_by: str) -> None:
+        """Raises `Conflict` unless something new can be made with it; `named_by` is the field that named it."""
+        if self.removed:
+            raise Conflict(
+                "connection_removed",
+                f"The connection {self.name} has been removed.",
+                mend="Draft another run, with another connection.",
+                field=named_by,
+            )
+        if not self.usable:
+            raise Conflict(
+                "connection_not_ready",
+                f"The connection {self.name} is {self.status}, not connected.",
+                mend="Check the connection and mend what it reports.",
+                field=named_by,
+            )
+
+    @property
+    def storage_abilities(self) -> StorageAbilities:
+        """What its storage can do; before a check has looked, what its kind is documented to do."""
+        volume = isinstance(self.settings, RunPodStorageSettings)
+        return self.abilities or (RUNPOD_ABILITIES if volume else S3_ABILITIES)
+
+    def archive_path(self, run_id: str) -> str:
+        """Where a machine keeps the archive under its data directory (the seeds, "Recover your adapter")."""
+        volume = isinstance(self.settings, RunPodStorageSettings)
+        return f"runs/{run_id}/{ARCHIVE_NAME}" if volume else ARCHIVE_NAME
+
+    # -- temporary credentials ---------------------------------------------------------------------------
+
+    def warnings(self, now: datetime) -> tuple[Notice, ...]:
+        """What its owners should know before it stands in their way."""
+        expire_at = self.credentials_expire_at
+        if expire_at is None or self.removed or now < expire_at - EXPIRY_WARNING:
+            return ()
+        mend = (
+            "Replace them with credentials of the same account: without valid ones no machine can be watched, "
+            "stopped or released."
+        )
+        if now < expire_at:
+            message = f"The connection's temporary credentials expire at {_minute(expire_at)}."
+            return (Notice(code="credentials_expire_soon", message=message, mend=mend),)
+        message = f"The connection's temporary credentials have expired, at {_minute(expire_at)}."
+        return (Notice(code="credentials_expired", message=message, mend=mend),)
+
+    def expiry_item(self, now: datetime) -> CheckItem | None:
+        """What a check says of how long the credentials last; None for those that do."""
+        if self.credentials_expire_at is None:
+            return None
+        for each in self.warnings(now):
+            expired = now >= self.credentials_expire_at
+            verdict = CheckVerdict.FAILED if expired else CheckVerdict.WARNING
+            return CheckItem(name="expiry", verdict=verdict, seen=each.message, mend=each.mend)
+        seen = f"The connection's temporary credentials expire at {_minute(self.credentials_expire_at)}."
+        return CheckItem(name="expiry", verdict=CheckVerdict.OK, seen=seen)
+
+    def require_credentials_until(self, moment: datetime) -> None:
+        """Raises `Conflict` if its credentials expire before, so that what was made could not be released."""
+        expire_at = self.credentials_expire_at
+        if expire_at is not None and expire_at < moment:
+            raise Conflict(
+                "credentials_expire_early",
+                f"The credentials of {self.name} expire at {_minute(expire_at)}; the run may need them until "
+                f"{_minute(moment)}.",
+                mend="Replace the connection's credentials with ones that last longer, or shorten the time limit.",
+                field="connection_id",
+            )
+
+    # -- its life ----------------------------------------------------------------------------------------
+
     def checking(self) -> Connection:
-        return replace(self, status=ConnectionStatus.CHECKING)
+        """With a check started; what the last one saw stands until then. A removed one stays removed."""
+        return self if self.removed else replace(self, status=ConnectionStatus.CHECKING)
 
     def checked(
         self,
@@ -143,8 +258,12 @@ class Connection:
         at: datetime,
         account_id: str | None = None,
         image: ImageFacts | None = None,
+        subnet_zones: Mapping[str, str] | None = None,
+        abilities: StorageAbilities | None = None,
     ) -> Connection:
-        """With the result of a check: connected unless an item failed."""
+        """With the result of a check: connected unless an item failed. A removed one stays removed."""
+        if self.removed:
+            return self
         failed = any(item.verdict is CheckVerdict.FAILED for item in checks)
         return replace(
             self,
@@ -153,7 +272,56 @@ class Connection:
             checked_at=at,
             account_id=account_id or self.account_id,
             image=image or self.image,
+            subnet_zones=self.subnet_zones if subnet_zones is None else dict(subnet_zones),
+            abilities=abilities or self.abilities,
         )
+
+    def changed(self, *, name: str, settings: Settings) -> Connection:
+        """With other settings, of which no check knows anything; another name alone changes nothing else."""
+        renamed = replace(self, name=name)
+        if settings == self.settings:
+            return renamed
+        moved = _role_account(settings) != _role_account(self.settings)
+        account_id = None if moved else self.account_id
+        return replace(renamed.unproven(), settings=settings, account_id=account_id)
+
+    def pointed_at(self, account_id: str | None) -> Connection:
+        """About to get credentials of this account (None: not known): of another, nothing stays proven."""
+        if account_id in {None, self.account_id}:
+            return replace(self, generation=self.generation + 1)
+        return replace(self.unproven(), account_id=None)
+
+    def with_credentials(self, account_id: str | None, *, expire_at: datetime | None) -> Connection:
+        """With other credentials, which a check has still to prove."""
+        return replace(self.pointed_at(account_id), credentials_expire_at=expire_at).checking()
+
+    def unproven(self) -> Connection:
+        """As if it had never been checked."""
+        return replace(
+            self,
+            status=ConnectionStatus.CHECKING,
+            checks=(),
+            checked_at=None,
+            image=None,
+            subnet_zones={},
+            abilities=None,
+            generation=self.generation + 1,
+        )
+
+    def remove(self, *, at: datetime) -> Connection:
+        return replace(self, status=ConnectionStatus.REMOVED, removed_at=at)
+
+    def purged(self, *, at: datetime) -> Connection:
+        """Its credentials are deleted; only its record is left."""
+        return replace(self, purged_at=at)
+
+
+def _role_account(settings: Settings) -> str | None:
+    return settings.role_account if isinstance(settings, AwsSettings) else None
+
+
+def _minute(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +348,14 @@ class Catalog:
     disk_usd_per_gib_month: Decimal | None
     priced_at: datetime
     version: int = 0
+
+    @property
+    def empty(self) -> bool:
+        """Nothing is known: the connection has moved to another region since."""
+        return not self.types and not self.excluded
+
+    def emptied(self) -> Catalog:
+        return replace(self, types=(), excluded={}, disk_usd_per_gib_month=None)
 
     def find(self, instance_type: str) -> GpuType | None:
         return next((each for each in self.types if each.instance_type == instance_type), None)

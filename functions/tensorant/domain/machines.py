@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 
+from tensorant.domain.deliveries import NOT_BEGUN, Delivery
 from tensorant.domain.failures import Failure
 from tensorant.domain.quotes import Quote
 
@@ -94,9 +95,20 @@ class LaunchParameters:
     tags: dict[str, str]
 
 
+class Cause(StrEnum):
+    """Who brought a machine to a stop or to its end, as its provider tells it."""
+
+    CALL = "call"
+    """Somebody with rights in the account, through the provider's API or console; Tensorant's own calls too."""
+    HOST = "host"
+    """The machine's own operating system."""
+    PROVIDER = "provider"
+    """For maintenance, after a fault, or for want of capacity."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootVolume:
-    """The machine's disk, as its provider describes it."""
+    """The machine's disk, as its provider describes it. Tensorant asks for one that goes with the machine."""
 
     volume_id: str
     deleted_on_termination: bool
@@ -110,9 +122,12 @@ class Observation:
     instance_id: str | None = None
     started_at: datetime | None = None
     reason: str = ""
+    cause: Cause | None = None
+    """None where the provider does not say, and of machines that run."""
     never_ran_because: Failure | None = None
     """Why a machine that was made ended before it could run, where the provider says so."""
     root_volume: RootVolume | None = None
+    """None where it can't be seen."""
     account_id: str | None = None
 
 
@@ -156,8 +171,13 @@ class Machine:
     """Billed seconds of earlier running periods."""
     reason: str = ""
     """The provider's words for the present state."""
+    cause: Cause | None = None
+    never_ran_because: Failure | None = None
+    root_volume: RootVolume | None = None
+    """As it was seen last."""
     nonce: str | None = None
     """The machine's own secret number, bound at its first exchange."""
+    delivery: Delivery = NOT_BEGUN
     refusal: Failure | None = None
     trouble: Failure | None = None
     """What the provider said to the last call toward the goal, if it refused."""
@@ -206,6 +226,23 @@ class Machine:
         return self.restarted and self.started_at is not None and now < self.started_at + RECOVERY_WINDOW
 
     @property
+    def never_ran(self) -> bool:
+        """It is ending, or gone, before it could speak, and the provider says that it could not run."""
+        ending = self.seen in {Seen.SHUTTING_DOWN, Seen.GONE}
+        return ending and self.nonce is None and self.never_ran_because is not None
+
+    @property
+    def kept_volume(self) -> RootVolume | None:
+        """Its disk, if somebody has changed it to outlive the machine."""
+        volume = self.root_volume
+        return volume if volume is not None and not volume.deleted_on_termination else None
+
+    @property
+    def left_over_volume(self) -> RootVolume | None:
+        """A disk that stays at the provider, and costs money there, now that the machine is gone."""
+        return self.kept_volume if self.state is MachineState.RELEASED else None
+
+    @property
     def at_goal(self) -> bool:
         """The provider has confirmed the goal (a machine that is gone is past every goal)."""
         return self.closed or (self.goal is Goal.STOPPED and self.seen is Seen.STOPPED)
@@ -231,6 +268,10 @@ class Machine:
             confirmed_gone_at=at,
         )
 
+    def passed_over(self, failure: Failure) -> Machine:
+        """It never ran: it goes, nothing is lost, and the run asks for another one."""
+        return replace(self.raised(Goal.GONE, Disposition.NOTHING_TO_KEEP), refusal=failure)
+
     def asked_again(self, *, at: datetime) -> Machine:
         """The lease runs from the last time the question was put."""
         return replace(self, asked_at=at, asks=self.asks + 1)
@@ -253,6 +294,9 @@ class Machine:
             ran_until=self._ran_until(seen, at),
             ran_seconds_before=self._ran_seconds_before(seen.started_at),
             reason=seen.reason,
+            cause=seen.cause,
+            never_ran_because=seen.never_ran_because or self.never_ran_because,
+            root_volume=seen.root_volume or self.root_volume,
             confirmed_stopped_at=self._confirmed_stopped_at(seen.state, at),
             confirmed_gone_at=at if seen.state is Seen.GONE else None,
         )

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 
-from tensorant.contract import BaseModelRef, DatasetRef, JobSpec, LoraSpec, TrainingSpec, VerificationReport
+from tensorant.contract import (
+    ARCHIVE_NAME,
+    BaseModelRef,
+    DatasetRef,
+    JobSpec,
+    LoraSpec,
+    TrainingSpec,
+    VerificationReport,
+)
 from tensorant.domain.failures import Failure
 from tensorant.domain.machines import Candidate
 from tensorant.domain.quotes import Quote
@@ -17,6 +26,10 @@ TRIAL_ROWS = 32
 
 UNPACKED_IMAGE_GIB = 30
 """Disk that the training image takes once pulled."""
+
+
+RELEASE_MARGIN = timedelta(minutes=30)
+"""How long credentials must outlive the time limit: for the last upload, its verification and the release."""
 
 
 class Outcome(StrEnum):
@@ -97,6 +110,10 @@ class Run:
     outcome: Outcome | None = None
     failure: Failure | None = None
     adapter: Adapter | None = None
+    archive_path: str = ARCHIVE_NAME
+    """Where its machine keeps the archive, under the data directory."""
+    report: VerificationReport | None = None
+    """The verdict on an archive that was not sound."""
     ended_at: datetime | None = None
     version: int = 0
 
@@ -110,6 +127,7 @@ class Run:
             lora=self.draft.lora,
             training=self.draft.training,
             dataset=self.dataset.model_copy(update={"sample_rows": rows}),
+            archive_path=self.archive_path,
         )
 
     @property
@@ -143,6 +161,10 @@ class Run:
         """The execution takes the run: from here its time limit runs, downloads included."""
         return replace(self, claimed=True, quote=quote, deadline_at=at + self.draft.time_limit)
 
+    def credentials_needed_until(self, now: datetime) -> datetime:
+        """The end of its time limit, begun or begun now, and of the release after it."""
+        return (self.deadline_at or now + self.draft.time_limit) + RELEASE_MARGIN
+
     def asking(self, attempt: int) -> Run:
         return replace(self, attempt=attempt)
 
@@ -158,14 +180,9 @@ class Run:
     def succeeded(self, adapter: Adapter, *, at: datetime) -> Run:
         return replace(self.ended(Outcome.SUCCEEDED, at=at), adapter=adapter)
 
-    def next_candidate(self, subnet_ids: tuple[str, ...]) -> Candidate | None:
-        """The first type and subnet that nobody refused yet; types in the person's order."""
-        for instance_type in self.draft.instance_types:
-            for subnet_id in subnet_ids:
-                candidate = Candidate(instance_type=instance_type, subnet_id=subnet_id)
-                if candidate not in self.refused:
-                    return candidate
-        return None
+    def next_candidate(self, offered: Iterable[Candidate]) -> Candidate | None:
+        """The first that nobody refused yet."""
+        return next((each for each in offered if each not in self.refused), None)
 
 
 class Phase(StrEnum):

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from tensorant.contract import Event, EventType, TrainerExit
 from tensorant.domain.errors import FailureClass
 from tensorant.domain.failures import Failure
-from tensorant.domain.machines import Machine, Seen
+from tensorant.domain.host_faults import host_failure
+from tensorant.domain.machines import Cause, Machine, Seen
 from tensorant.domain.steps import Next
 from tensorant.domain.waiting import silence_limit
 
 RECOVER = "Open Recover your adapter on the run, or discard its output to release the disk."
+
+LAUNCH_AGAIN = "Launch the run again: it gets another machine."
+
+STOPPED_BY = {
+    Cause.CALL: "Somebody stopped the machine {} through the provider's API or console",
+    Cause.HOST: "The operating system of the machine {} shut down before the run had finished",
+    Cause.PROVIDER: "The provider stopped the machine {}, for maintenance or after a fault",
+}
+ENDED_BY = {
+    Cause.CALL: "Somebody terminated the machine {} through the provider's API or console",
+    Cause.HOST: "The operating system of the machine {} shut down, and the machine was set to end with it",
+    Cause.PROVIDER: "The provider terminated the machine {}, for maintenance or after a fault",
+}
+"""What people read when a machine ends that was meant to run: then nobody of Tensorant's did it."""
 
 EVENT_FAILURES: dict[str, FailureClass] = {
     TrainerExit.DATASET: FailureClass.DATASET,
@@ -33,7 +49,9 @@ class Evidence:
     heard_at: datetime | None
     terminal_event: Event | None
     finished: bool
-    """The object beside the archive is in storage: the archive is whole."""
+    """The object beside the archive is in storage, of an upload that was not refused: the archive is whole."""
+    tried: bool = False
+    """Its verification has begun before, and came to no verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +65,16 @@ class Verdict:
 def judge(evidence: Evidence) -> Verdict:
     """Decide from the storage, the provider, the machine's last word, the limit and its silence.
 
-    A finished archive counts before anything else, since the machine may have died after the upload.
+    A finished archive counts before anything else, since the machine may have died after the upload. While
+    its verification crashes it is tried again until the limit.
     """
-    if evidence.finished:
+    unverified = _unverified(evidence)
+    if evidence.finished and unverified is None:
         return Verdict(next=Next.VERIFY)
     failure = (
-        _vanished(evidence.machine)
-        or _reported(evidence.terminal_event)
+        unverified
+        or _vanished(evidence.machine)
+        or _reported(_last_word(evidence))
         or _past_deadline(evidence)
         or _stopped_from_outside(evidence)
         or _silent(evidence)
@@ -64,36 +85,43 @@ def judge(evidence: Evidence) -> Verdict:
     return Verdict(next=Next.RELEASE if gone or not failure.may_leave_output else Next.STOP, failure=failure)
 
 
-LAUNCH_FAILURES: dict[str, tuple[FailureClass, str]] = {
-    "Client.InternalError": (
-        FailureClass.PERMISSION,
-        "Grant the connection the use of the account's default EBS encryption key (KMS).",
-    ),
-    "Client.VolumeLimitExceeded": (FailureClass.QUOTA, "Request a higher EBS limit in Service Quotas."),
-    "Client.InvalidSnapshot.NotFound": (FailureClass.CONFIGURATION, "Choose an AMI whose snapshot exists."),
-    "Server.InsufficientInstanceCapacity": (
-        FailureClass.CAPACITY,
-        "Allow another GPU type or a subnet in another zone, or launch again later.",
-    ),
-    "Server.InternalError": (FailureClass.CAPACITY, "Launch again later."),
-}
-"""State reasons of machines that ended before they ran (EC2: instance state reason codes)."""
+def _unverified(evidence: Evidence) -> Failure | None:
+    if not (evidence.finished and evidence.tried) or evidence.now < evidence.deadline_at:
+        return None
+    return Failure(
+        failure_class=FailureClass.DEADLINE,
+        code="verification_unknown",
+        message="The run's time limit was reached, and the adapter in storage could not be verified.",
+        mend=f"See why the verifier failed. {RECOVER}",
+    )
+
+
+def _last_word(evidence: Evidence) -> Event | None:
+    """A trainer that was asked to upload again is not done, though it had said so."""
+    event = evidence.terminal_event
+    done = event is not None and event.type is EventType.COMPLETED
+    return None if done and evidence.machine.delivery.refused else event
 
 
 def _vanished(machine: Machine) -> Failure | None:
     if machine.seen not in {Seen.GONE, Seen.SHUTTING_DOWN}:
         return None
-    code = machine.reason.partition(":")[0]
-    if machine.nonce is None and code in LAUNCH_FAILURES:
-        failure_class, mend = LAUNCH_FAILURES[code]
-        message = f"EC2 could not run the machine {machine.instance_id}: {machine.reason}"
-        return Failure(failure_class=failure_class, code=code, message=message, mend=mend)
+    if machine.never_ran:
+        return machine.never_ran_because
     return Failure(
         failure_class=FailureClass.LOST,
         code="machine_lost",
-        message=f"The machine {machine.instance_id} was terminated outside Tensorant ({machine.reason or 'no reason given'}).",
-        mend="Find out who terminated it, and launch the run again.",
+        message=_told(machine, ENDED_BY, "The machine {} was terminated outside Tensorant"),
+        mend=LAUNCH_AGAIN
+        if machine.cause is Cause.PROVIDER
+        else "Find out who did, and launch the run again.",
     )
+
+
+def _told(machine: Machine, by: Mapping[Cause, str], otherwise: str) -> str:
+    """Who ended its running, in people's words, with the provider's own behind them."""
+    words = by[machine.cause] if machine.cause is not None else otherwise
+    return f"{words.format(machine.instance_id)} ({machine.reason or 'no reason given'})."
 
 
 def _reported(event: Event | None) -> Failure | None:
@@ -107,12 +135,7 @@ def _reported(event: Event | None) -> Failure | None:
             mend=RECOVER,
         )
     if event.type is EventType.PREFLIGHT_FAILED:
-        return Failure(
-            failure_class=FailureClass.BAD_HOST,
-            code=event.code or "preflight_failed",
-            message=event.message or "The machine failed its preflight.",
-            mend="Prepare the AMI as the guide says, check it on the chosen GPU, and launch again.",
-        )
+        return host_failure(event)
     if event.type is EventType.TRAINER_EXITED:
         return Failure(
             failure_class=FailureClass.TRAINING,
@@ -135,7 +158,7 @@ def _stopped_from_outside(evidence: Evidence) -> Failure | None:
     return Failure(
         failure_class=FailureClass.LOST,
         code="machine_stopped",
-        message=f"The machine {machine.instance_id} stopped before the run had finished ({machine.reason or 'no reason given'}).",
+        message=_told(machine, STOPPED_BY, "The machine {} stopped before the run had finished"),
         mend=RECOVER,
     )
 

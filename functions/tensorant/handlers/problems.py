@@ -14,7 +14,7 @@ from typing import Any
 
 from aws_lambda_powertools.event_handler import Response, content_types
 
-from tensorant.domain.connections import ConnectionKind
+from tensorant.domain.connections import ConnectionKind, CredentialKind
 from tensorant.domain.errors import (
     Conflict,
     Ended,
@@ -42,17 +42,40 @@ STATUS: tuple[tuple[type[TensorantError], HTTPStatus], ...] = (
     (ProviderError, HTTPStatus.CONFLICT),
 )
 
-TAG_FAULTS = {"union_tag_invalid", "union_tag_not_found"}
-
 CHANGED = "changed_meanwhile"
 
-MENDS = {
-    "extra_forbidden": "Remove the field, or check its spelling.",
-    "missing": "Add the field.",
-    "json_invalid": "Send a JSON object.",
-    "union_tag_invalid": f"Use one of {', '.join(ConnectionKind)}.",
-    "union_tag_not_found": f"Add the field: one of {', '.join(ConnectionKind)}.",
+OURS = "fault"
+"""Type of the faults that tell our own code, message and mend."""
+
+TAG_FAULTS = {"union_tag_invalid", "union_tag_not_found"}
+"""The field that says the kind of the rest is wrong, or missing: it is named `kind` everywhere."""
+
+SAYINGS = {
+    "extra_forbidden": ("This is no field of the request.", "Remove the field, or check its spelling."),
+    "missing": ("This is missing.", "Add the field."),
+    "json_invalid": ("The request is not JSON.", "Send a JSON object."),
+    "model_type": ("This must be an object.", "Send a JSON object."),
+    "model_attributes_type": ("This must be an object.", "Send a JSON object."),
+    "dict_type": ("This must be an object.", "Send a JSON object."),
+    "list_type": ("This must be a list.", "Send a list, even of one."),
+    "string_type": ("This must be text.", "Send text, in quotation marks."),
+    "string_too_short": ("This is too short: at least {min_length} in length.", "Send the whole of it."),
+    "string_too_long": ("This is too long: at most {max_length} in length.", "Shorten it."),
+    "too_short": ("This is too short: at least {min_length}.", "Send the whole of it."),
+    "too_long": ("This is too long: at most {max_length}.", "Send less."),
+    "enum": ("This must be {expected}.", "Send one of the values that are named."),
+    "literal_error": ("This must be {expected}.", "Send one of the values that are named."),
+    "timezone_aware": ("The time zone is missing.", "Add it, for instance as in 2026-03-01T20:00:00Z."),
+    "datetime_type": ("This must be a time.", "Send it as in 2026-03-01T20:00:00Z."),
+    "datetime_parsing": ("This is no time.", "Send it as in 2026-03-01T20:00:00Z."),
+    "datetime_from_date_parsing": ("This is no time.", "Send it as in 2026-03-01T20:00:00Z."),
+    "union_tag_invalid": ("There is no such kind.", "Use one of {expected_tags}."),
+    "union_tag_not_found": (
+        "It is not said of which kind this is.",
+        f"Use one of {', '.join(ConnectionKind)}.",
+    ),
 }
+"""Message and mend of pydantic's faults, by their types; of all others pydantic's own message is told."""
 
 
 def answer(error: TensorantError, request_id: str) -> Response[str]:
@@ -93,17 +116,26 @@ def response(status: HTTPStatus, problems: Sequence[dict[str, Any]]) -> Response
 
 def _of_fault(fault: Any, request_id: str) -> dict[str, Any]:
     """A validation fault of pydantic in our words."""
-    kind = str(fault["type"])
-    field = "kind" if kind in TAG_FAULTS else _field(_named(fault["loc"]))
-    message = f"{field}: {fault['msg']}." if field else f"{fault['msg']}."
-    mend = MENDS.get(kind, "Correct the value.")
-    return problem(kind, message, mend, request_id, field=field or None)
+    kind, told = str(fault["type"]), {**fault.get("ctx", {})}
+    field = _field([*_named(fault["loc"]), *(["kind"] if kind in TAG_FAULTS else [])])
+    code = kind
+    if kind == OURS:
+        code, message, mend = told["code"], told["told"], told["mend"]
+    elif kind in SAYINGS:
+        told["expected_tags"] = str(told.get("expected_tags", "")).replace("'", "")
+        message, mend = (words.format(**told) for words in SAYINGS[kind])
+    else:
+        message, mend = f"{fault['msg']}.", "Correct the value."
+    return problem(code, f"{field}: {message}" if field else message, mend, request_id, field=field or None)
 
 
 def _named(location: Sequence[Any]) -> list[Any]:
-    """Without where in the request it was, and without the tag that pydantic puts before a connection's fields."""
+    """Without where in the request it was, and without the tags that pydantic puts before the fields of a kind."""
     parts = [part for part in location if part not in {"body", "query", "path"}]
-    return parts[1:] if parts and parts[0] in set(ConnectionKind) else parts
+    if parts and parts[0] in set(ConnectionKind):
+        parts = parts[1:]
+    tagged = len(parts) > 1 and parts[0] == "credentials" and parts[1] in set(CredentialKind)
+    return [parts[0], *parts[2:]] if tagged else parts
 
 
 def _field(parts: Sequence[Any]) -> str:

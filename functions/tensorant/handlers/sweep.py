@@ -14,6 +14,7 @@ logger = Logger()
 
 def handler(_event: dict[str, Any], _context: object) -> dict[str, Any]:
     report = asdict(bootstrap.sweep().sweep())
-    if report["troubled"] or report["unknown"]:
+    report["datasets"] = asdict(bootstrap.stuck_datasets().sweep())
+    if report["troubled"] or report["unknown"] or report["datasets"]["troubled"]:
         logger.warning("sweep needs attention", extra={"report": report})
     return report

@@ -10,17 +10,15 @@ from typing import Generic, Self, TypeVar
 from pydantic import BaseModel
 
 from tensorant.contract import JobSpec, VerificationReport
-from tensorant.domain.connections import Catalog, CheckItem, Connection, GpuType, Settings
 from tensorant.domain.failures import Failure
 from tensorant.domain.identity import Member, Organization
-from tensorant.domain.machines import Disposition, Machine, MachineState, Seen
-from tensorant.domain.projects import DatasetFault, DatasetVersion, Project
-from tensorant.domain.quotes import Quote
+from tensorant.domain.machines import Cause, Disposition, Machine, MachineState, Seen
+from tensorant.domain.projects import Project
+from tensorant.domain.quotes import Part, Quote
 from tensorant.domain.runs import Outcome, Phase, Progress, Run
 from tensorant.domain.timeline import Fact
+from tensorant.domain.volumes import told_left_over
 from tensorant.ports import LogPage
-from tensorant.services.datasets import Upload
-from tensorant.services.drafts import Review
 from tensorant.services.runs import AdapterDownload, RunStatus
 
 View = TypeVar("View")
@@ -54,48 +52,6 @@ class MeView(BaseModel):
         return cls(subject=subject, platform_admin=platform_admin, memberships=memberships)
 
 
-class ConnectionView(BaseModel):
-    id: str
-    name: str
-    kind: str
-    status: str
-    settings: Settings
-    checks: tuple[CheckItem, ...]
-    checked_at: datetime | None
-    account_id: str | None
-    created_at: datetime
-
-    @classmethod
-    def of(cls, connection: Connection) -> Self:
-        return cls(
-            id=connection.id,
-            name=connection.name,
-            kind=connection.kind,
-            status=connection.status,
-            settings=connection.settings,
-            checks=connection.checks,
-            checked_at=connection.checked_at,
-            account_id=connection.account_id,
-            created_at=connection.created_at,
-        )
-
-
-class CatalogView(BaseModel):
-    types: tuple[GpuType, ...]
-    excluded: dict[str, str]
-    disk_usd_per_gib_month: Decimal | None
-    priced_at: datetime
-
-    @classmethod
-    def of(cls, catalog: Catalog) -> Self:
-        return cls(
-            types=catalog.types,
-            excluded=catalog.excluded,
-            disk_usd_per_gib_month=catalog.disk_usd_per_gib_month,
-            priced_at=catalog.priced_at,
-        )
-
-
 class ProjectView(BaseModel):
     id: str
     name: str
@@ -112,50 +68,8 @@ class ProjectView(BaseModel):
         )
 
 
-class DatasetView(BaseModel):
-    id: str
-    project_id: str
-    name: str
-    status: str
-    sha256: str | None
-    rows: int | None
-    bytes: int | None
-    faults: tuple[DatasetFault, ...]
-    created_at: datetime
-
-    @classmethod
-    def of(cls, dataset: DatasetVersion) -> Self:
-        return cls(
-            id=dataset.id,
-            project_id=dataset.project_id,
-            name=dataset.name,
-            status=dataset.status,
-            sha256=dataset.sha256,
-            rows=dataset.rows,
-            bytes=dataset.bytes,
-            faults=dataset.faults,
-            created_at=dataset.created_at,
-        )
-
-
-class UploadView(BaseModel):
-    """PUT the file to `upload_url`, then complete the version."""
-
-    dataset_version: DatasetView
-    upload_url: str
-    expires_in_seconds: int
-
-    @classmethod
-    def of(cls, upload: Upload) -> Self:
-        return cls(
-            dataset_version=DatasetView.of(upload.dataset),
-            upload_url=upload.url,
-            expires_in_seconds=int(upload.expires_in.total_seconds()),
-        )
-
-
 class QuoteView(BaseModel):
-    """US dollars per hour, all in, and its parts."""
+    """US dollars per hour, all in, and its parts; `excluded` is in none of them."""
 
     usd_per_hour: Decimal
     compute_usd_per_hour: Decimal
@@ -163,10 +77,12 @@ class QuoteView(BaseModel):
     disk_gib: int
     instance_type: str
     priced_at: datetime
+    priced_seconds_ago: int
+    parts: tuple[Part, ...]
     excluded: tuple[str, ...]
 
     @classmethod
-    def of(cls, quote: Quote) -> Self:
+    def of(cls, quote: Quote, *, at: datetime) -> Self:
         return cls(
             usd_per_hour=quote.usd_per_hour,
             compute_usd_per_hour=quote.compute_usd_per_hour,
@@ -174,6 +90,8 @@ class QuoteView(BaseModel):
             disk_gib=quote.disk_gib,
             instance_type=quote.instance_type,
             priced_at=quote.priced_at,
+            priced_seconds_ago=int(quote.age(at).total_seconds()),
+            parts=quote.parts,
             excluded=quote.excluded,
         )
 
@@ -192,9 +110,17 @@ class MachineView(BaseModel):
     confirmed_stopped_at: datetime | None
     confirmed_gone_at: datetime | None
     reason: str
+    cause: Cause | None
+    """Who brought it to a stop or to its end."""
+    volume_id: str | None
+    deleted_on_termination: bool | None
+    """Whether its disk goes with it; None while that is not known."""
+    left_over: str | None
+    """What a released machine left behind, what that costs, and what to do."""
 
     @classmethod
     def of(cls, machine: Machine) -> Self:
+        volume = machine.root_volume
         return cls(
             attempt=machine.attempt,
             state=machine.state,
@@ -209,6 +135,10 @@ class MachineView(BaseModel):
             confirmed_stopped_at=machine.confirmed_stopped_at,
             confirmed_gone_at=machine.confirmed_gone_at,
             reason=machine.reason,
+            cause=machine.cause,
+            volume_id=volume.volume_id if volume else None,
+            deleted_on_termination=volume.deleted_on_termination if volume else None,
+            left_over=told_left_over(machine) or None,
         )
 
 
@@ -256,6 +186,18 @@ class RunView(BaseModel):
         )
 
 
+class FactView(BaseModel):
+    at: datetime
+    kind: str
+    source: str
+    attempt: int | None
+    message: str
+
+    @classmethod
+    def of(cls, fact: Fact) -> Self:
+        return cls(at=fact.at, kind=fact.kind, source=fact.source, attempt=fact.attempt, message=fact.message)
+
+
 class RunStatusView(BaseModel):
     """Outcome, machine and cost: three separate facts; and where the run stands."""
 
@@ -267,6 +209,8 @@ class RunStatusView(BaseModel):
     cost_usd: Decimal
     progress: Progress | None
     report: VerificationReport | None
+    warnings: list[FactView]
+    """What is scheduled for its machine, or stays behind it, with what to do."""
 
     @classmethod
     def of(cls, status: RunStatus) -> Self:
@@ -277,36 +221,12 @@ class RunStatusView(BaseModel):
             phase=status.phase,
             outcome=run.outcome,
             machine=MachineView.of(status.machine) if status.machine else None,
-            quote=QuoteView.of(quote) if quote else None,
+            quote=QuoteView.of(quote, at=status.at) if quote else None,
             cost_usd=status.cost_usd,
             progress=status.progress,
-            report=run.adapter.report if run.adapter else None,
+            report=run.adapter.report if run.adapter else run.report,
+            warnings=[FactView.of(fact) for fact in status.warnings],
         )
-
-
-class ReviewView(BaseModel):
-    run: RunView
-    quote: QuoteView
-    within_limit: bool
-    note: str = "Nothing is reserved: price and availability are checked again at launch."
-
-    @classmethod
-    def of(cls, review: Review) -> Self:
-        return cls(
-            run=RunView.of(review.run), quote=QuoteView.of(review.quote), within_limit=review.within_limit
-        )
-
-
-class FactView(BaseModel):
-    at: datetime
-    kind: str
-    source: str
-    attempt: int | None
-    message: str
-
-    @classmethod
-    def of(cls, fact: Fact) -> Self:
-        return cls(at=fact.at, kind=fact.kind, source=fact.source, attempt=fact.attempt, message=fact.message)
 
 
 class LogLineView(BaseModel):

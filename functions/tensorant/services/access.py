@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tensorant.domain.errors import NotFound
+from tensorant.domain.connections import Connection, ManagedBy
+from tensorant.domain.errors import Forbidden, NotFound
 from tensorant.domain.identity import Actor, Member
 from tensorant.domain.runs import Run
 from tensorant.ports import Store
@@ -23,3 +24,30 @@ def run_of(organization_id: str, run_id: str, actor: Actor, *, store: Store) -> 
     if run.organization_id != organization_id:
         raise NotFound("run", run_id)
     return run
+
+
+def connection_of(organization_id: str, connection_id: str, *, store: Store) -> Connection:
+    """A connection as people see it: a removed one is not there. Raises `NotFound`."""
+    connection = store.connection(organization_id, connection_id)
+    if connection.removed:
+        raise NotFound("connection", connection_id)
+    return connection
+
+
+def connection_kept_by(actor: Actor, organization_id: str, connection_id: str, *, store: Store) -> Connection:
+    """A connection that the actor may change: as an owner, or as a platform admin where the platform keeps it.
+
+    Raises `NotFound` for strangers, `Forbidden` for those who may only use it.
+    """
+    if not actor.platform_admin:
+        member_of(organization_id, actor, store=store)
+    connection = connection_of(organization_id, connection_id, store=store)
+    if connection.managed_by is ManagedBy.ORGANIZATION:
+        member_of(organization_id, actor, store=store).require_owner()
+    elif not actor.platform_admin:
+        raise Forbidden(
+            "platform_managed",
+            f"The connection {connection.name} is managed by the platform: members use it, its admins change it.",
+            mend="Ask an administrator of this deployment, or make a connection of the organization's own.",
+        )
+    return connection

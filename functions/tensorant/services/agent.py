@@ -184,7 +184,7 @@ class Agents:
             ),
         )
         self._beat(machine)
-        return HeartbeatReply(stop=False)
+        return HeartbeatReply(stop=False, uploads_wanted=machine.delivery.uploads_wanted)
 
     def log(self, machine: Machine, chunk: LogChunk) -> None:
         self.logs.append(machine.run_id, machine.attempt, chunk.source, chunk.lines, at=self.clock.now())

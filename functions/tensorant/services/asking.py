@@ -15,7 +15,7 @@ from tensorant.domain.waiting import patience
 from tensorant.ports import Clock, Compute, Computes, Store
 from tensorant.services.candidates import Choice, Choices
 from tensorant.services.conclusions import SOURCE, fail, failure_of, give_up
-from tensorant.services.conflicts import until_settled
+from tensorant.services.conflicts import CHANGED, until_settled
 from tensorant.services.converge import converge, record
 from tensorant.services.drafts import ready_compute
 from tensorant.services.facts import machine_fact, run_fact, told
@@ -37,44 +37,48 @@ class Asker:
         Raises `Throttled` and `ProviderFault`: the step is repeated with the same record. A definite
         refusal closes the ask; the next turn takes the next candidate, or the run ends.
         """
-        run = self.store.run(step.run_id)
         try:
-            connection = self._connection(run)
-            compute = self.computes.open(connection)
-            machine = until_settled(lambda: self._intent(run.id, connection, compute))
+            asked = until_settled(lambda: self._intent(step.run_id))
         except DOUBTFUL:
             raise
         except (ProviderError, Rejected) as error:
+            if error.code == CHANGED:
+                raise
             return self._end(step, failure_of(error))
-        if machine is None:
-            return replace(step, next=Next.STOP, attempt=run.attempt)
+        if asked is None:
+            return replace(step, next=Next.STOP, attempt=self.store.run(step.run_id).attempt)
+        machine, compute = asked
         step = replace(step, attempt=machine.attempt)
         if machine.goal is not Goal.RUN:
             return replace(step, next=_toward(machine))
         return self._put(step, machine, compute)
 
-    def _connection(self, run: Run) -> Connection:
-        """An open ask is put again whatever the connection's last check says."""
-        if run.attempt and not self.store.machine(run.id, run.attempt).closed:
-            return self.store.connection(run.organization_id, run.draft.connection_id)
-        return ready_compute(run.organization_id, run.draft.connection_id, store=self.store)
-
     # -- the intent --------------------------------------------------------------------------------------
 
-    def _intent(self, run_id: str, connection: Connection, compute: Compute) -> Machine | None:
+    def _intent(self, run_id: str) -> tuple[Machine, Compute] | None:
         """The open ask of the run, or a new one, stored before asking; None if the run has ended.
 
-        Conditioned on the run's version: whoever ends the run meanwhile makes this start again. Raises a
-        provider error if no candidate is left.
+        Conditioned on the versions of the run and, for a new ask, of its connection: whoever ends the run,
+        or changes or removes the connection meanwhile, makes this start again. Raises a provider error if
+        no candidate is left.
         """
         run = self.store.run(run_id)
-        machines = self.store.machines(run_id)
-        still_open = next((machine for machine in machines if not machine.closed), None)
+        still_open = next((each for each in self.store.machines(run_id) if not each.closed), None)
         if still_open is not None:
-            return self._again(run, still_open)
+            compute = self._compute_of(still_open)
+            return self._again(run, still_open), compute
         if not run.under_way:
             return None
-        return self._new(self.choices.next(run, connection, compute=compute))
+        connection = ready_compute(run.organization_id, run.draft.connection_id, store=self.store)
+        connection.require_credentials_until(run.credentials_needed_until(self.clock.now()))
+        compute = self.computes.open(connection)
+        catalog = self.store.catalog(connection.id)
+        choice = self.choices.next(run, connection, catalog, compute=compute)
+        return self._new(choice, connection), compute
+
+    def _compute_of(self, machine: Machine) -> Compute:
+        """An open ask is put again whatever the connection's last check says."""
+        return self.computes.open(self.store.connection(machine.organization_id, machine.connection_id))
 
     def _again(self, run: Run, machine: Machine) -> Machine:
         """The lease of an unanswered ask runs from the last time the question is put."""
@@ -84,11 +88,11 @@ class Asker:
         self.store.commit(run, again)
         return replace(again, version=machine.version + 1)
 
-    def _new(self, choice: Choice) -> Machine:
+    def _new(self, choice: Choice, connection: Connection) -> Machine:
         run, machine = choice.run, choice.machine
         ask = f"{machine.candidate.instance_type} in {machine.candidate.subnet_id}"
         fact = machine_fact(machine, "machine_asked", ask, at=machine.asked_at, source=SOURCE)
-        self.store.commit(run.asking(machine.attempt), machine, facts=[fact])
+        self.store.commit(run.asking(machine.attempt), machine, facts=[fact], unchanged=[connection])
         self.store.save_progress(Progress(run_id=run.id, attempt=machine.attempt, phase=Phase.BOOTING))
         return replace(machine, version=1)
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tensorant.boot.render import BootParameters, user_data
-from tensorant.domain.connections import AwsSettings, Connection
+from tensorant.domain.connections import AwsSettings, Catalog, Connection
 from tensorant.domain.errors import Capacity, Configuration, Deadline, Price
 from tensorant.domain.machines import RECOVERY_WINDOW, Candidate, LaunchParameters, Machine
+from tensorant.domain.offers import offered
 from tensorant.domain.quotes import Quote
 from tensorant.domain.runs import Run
 from tensorant.domain.tokens import PLACEHOLDER
@@ -35,16 +36,16 @@ class Choices:
     agent_url: str
     deployment_id: str
 
-    def next(self, run: Run, connection: Connection, *, compute: Compute) -> Choice:
-        """The first candidate that nobody refused and that the price limit allows.
+    def next(self, run: Run, connection: Connection, catalog: Catalog | None, *, compute: Compute) -> Choice:
+        """The first candidate that its zone offers, that nobody refused and that the price limit allows.
 
         Raises `Price` if that leaves none, `Capacity` if all have been refused.
         """
-        settings = connection.settings
-        if not isinstance(settings, AwsSettings):
+        if not isinstance(connection.settings, AwsSettings):
             raise Configuration("not_aws", "The connection is not to AWS.", mend="Choose an AWS connection.")
+        offers = tuple(offered(run.draft.instance_types, connection, catalog))
         too_dear: Price | None = None
-        while (candidate := run.next_candidate(settings.subnet_ids)) is not None:
+        while (candidate := run.next_candidate(offers)) is not None:
             try:
                 quote = self._quoted(run, candidate, connection, compute)
             except Price as error:
@@ -58,9 +59,14 @@ class Choices:
         )
 
     def _quoted(self, run: Run, candidate: Candidate, connection: Connection, compute: Compute) -> Quote:
-        """The claim's quote holds for its type; another type is priced before it is asked for."""
-        if run.quote is not None and run.quote.instance_type == candidate.instance_type:
-            return run.quote
+        """A fresh quote of the claim's holds for its type; all else is priced before it is asked for."""
+        claimed = run.quote
+        if (
+            claimed is not None
+            and claimed.instance_type == candidate.instance_type
+            and claimed.holds(self.clock.now())
+        ):
+            return claimed
         quote = current_quote(
             run.draft, candidate.instance_type, connection, compute=compute, clock=self.clock
         )

@@ -23,13 +23,20 @@ def failure_of(error: ProviderError | Rejected) -> Failure:
     """What an error means for a run that it ends."""
     if isinstance(error, ProviderError):
         return Failure.of(error)
-    dataset = error.field == "dataset_version_id"
     return Failure(
-        failure_class=FailureClass.DATASET if dataset else FailureClass.CONFIGURATION,
+        failure_class=_class_of(error),
         code=error.code,
         message=error.message,
         mend=error.mend,
     )
+
+
+def _class_of(error: Rejected) -> FailureClass:
+    if error.code == "credentials_expire_early":
+        return FailureClass.CREDENTIALS
+    if error.field == "dataset_version_id":
+        return FailureClass.DATASET
+    return FailureClass.CONFIGURATION
 
 
 def fail(run: Run, failure: Failure, *, store: Store, clock: Clock) -> None:
@@ -40,17 +47,19 @@ def fail(run: Run, failure: Failure, *, store: Store, clock: Clock) -> None:
         store.commit(ended, facts=[run_fact(run, "run_failed", told(failure), at=now, source=SOURCE)])
 
 
-def give_up(run: Run, machine: Machine, failure: Failure, *, store: Store, clock: Clock) -> Goal:
+def give_up(
+    run: Run, machine: Machine, failure: Failure, *, store: Store, clock: Clock, worthless: bool = False
+) -> Goal:
     """End a run's work on its machine; returns the machine's goal from now on.
 
     Where output may be left the machine is to be stopped and the run needs recovery; otherwise there is
     nothing to keep, the machine is to go and the run has failed. Once training has begun there may be
-    output, whatever failed.
+    output, whatever failed; `worthless` says that the output was seen and that there is nothing in it.
     """
     now = clock.now()
     existed = machine.instance_id is not None or machine.nonce is not None
     alive = existed and machine.seen not in {Seen.GONE, Seen.SHUTTING_DOWN}
-    keep = alive and (failure.may_leave_output or has_trained(machine, store=store))
+    keep = alive and not worthless and (failure.may_leave_output or has_trained(machine, store=store))
     outcome = Outcome.NEEDS_RECOVERY if keep else Outcome.FAILED
     raised = machine.raised(Goal.STOPPED) if keep else machine.raised(Goal.GONE, Disposition.NOTHING_TO_KEEP)
     store.commit(
@@ -62,6 +71,24 @@ def give_up(run: Run, machine: Machine, failure: Failure, *, store: Store, clock
         ],
     )
     return raised.goal
+
+
+def pass_over(run: Run, machine: Machine, failure: Failure, *, store: Store, clock: Clock) -> Goal:
+    """Give up a machine that the provider could not run, and go on; returns the machine's goal from now on.
+
+    It has left nothing. Only when it is confirmed gone does the run ask for another one.
+    """
+    now = clock.now()
+    passed = machine.passed_over(failure)
+    store.commit(
+        run.refusing(machine.candidate),
+        passed,
+        facts=[
+            machine_fact(machine, "machine_refused", told(failure), at=now, source="provider"),
+            machine_fact(machine, "goal_gone", _why(passed), at=now, source=SOURCE),
+        ],
+    )
+    return passed.goal
 
 
 def has_started(machine: Machine, *, store: Store) -> bool:

@@ -1,29 +1,30 @@
-"""Connections: saved by an owner, checked by a worker, read by members. A check never starts a machine."""
+"""Connections: saved by their keepers, read by members."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from tensorant.domain.connections import (
     AwsSettings,
     Catalog,
-    CheckItem,
-    CheckVerdict,
     Connection,
     ConnectionStatus,
+    CredentialKind,
+    ManagedBy,
     Settings,
 )
-from tensorant.domain.errors import DOUBTFUL, Conflict, NotFound, TensorantError
+from tensorant.domain.errors import Conflict, Forbidden, NotFound
 from tensorant.domain.identity import Actor
-from tensorant.ports import Clock, ComputeCheck, Computes, Ids, ObjectStores, Secrets, Store, Workers
-from tensorant.services.access import member_of
+from tensorant.ports import Clock, Ids, Secrets, Store, Workers
+from tensorant.services.access import connection_kept_by, connection_of, member_of
 from tensorant.services.conflicts import until_settled
 
 
 @dataclass(frozen=True)
 class SavedConnections:
-    """What an owner may do with connections; the only writer of their credentials."""
+    """What a connection's keeper does first, and again: save it, check it."""
 
     store: Store
     secrets: Secrets
@@ -32,53 +33,75 @@ class SavedConnections:
     ids: Ids
 
     def create(
-        self, actor: Actor, organization_id: str, *, name: str, settings: Settings, secret: Mapping[str, str]
+        self,
+        actor: Actor,
+        organization_id: str,
+        *,
+        name: str,
+        settings: Settings,
+        secret: Mapping[str, str],
+        expire_at: datetime | None = None,
+        managed_by: ManagedBy = ManagedBy.ORGANIZATION,
     ) -> Connection:
-        """Store the credentials and the settings, and start the first check.
+        """Store the credentials and the settings, and start the first check. A role gets its external id here.
 
         The secret is written first: a connection without one could never be checked, a secret without
         a connection is read by nobody.
         """
-        member_of(organization_id, actor, store=self.store).require_owner()
+        self._require_keeper(actor, organization_id, managed_by)
+        _require_ours_for_the_platform_only(settings, managed_by)
         connection = Connection(
             id=self.ids.new(f"conn-{settings.kind}"),
             organization_id=organization_id,
             name=name,
-            settings=settings,
+            settings=self._with_external_id(settings),
             status=ConnectionStatus.CHECKING,
             created_at=self.clock.now(),
             created_by=actor.subject,
+            managed_by=managed_by,
+            credentials_expire_at=expire_at,
         )
         self.secrets.write(connection.id, secret)
         self.store.commit(connection)
         self.workers.check_connection(organization_id, connection.id)
         return connection
 
-    def replace_credentials(
-        self, actor: Actor, organization_id: str, connection_id: str, *, secret: Mapping[str, str]
-    ) -> Connection:
-        """Store other credentials and check with them.
-
-        Machines keep the account that made them on record: credentials of another account can neither
-        release them nor make them count as gone.
-        """
-        member_of(organization_id, actor, store=self.store).require_owner()
-        self.store.connection(organization_id, connection_id)
-        self.secrets.write(connection_id, secret)
-        return self.check_again(actor, organization_id, connection_id)
-
     def check_again(self, actor: Actor, organization_id: str, connection_id: str) -> Connection:
         """Start another check; read the connection to see its result."""
-        member_of(organization_id, actor, store=self.store).require_owner()
 
         def mark() -> Connection:
-            connection = self.store.connection(organization_id, connection_id).checking()
+            kept = connection_kept_by(actor, organization_id, connection_id, store=self.store)
+            connection = kept.checking()
             self.store.commit(connection)
             return connection
 
         connection = until_settled(mark)
         self.workers.check_connection(organization_id, connection_id)
         return connection
+
+    def _require_keeper(self, actor: Actor, organization_id: str, managed_by: ManagedBy) -> None:
+        if managed_by is ManagedBy.PLATFORM:
+            actor.require_platform_admin()
+            self.store.organization(organization_id)
+        else:
+            member_of(organization_id, actor, store=self.store).require_owner()
+
+    def _with_external_id(self, settings: Settings) -> Settings:
+        if not isinstance(settings, AwsSettings) or settings.credentials is not CredentialKind.ROLE:
+            return settings
+        return replace(settings, external_id=self.ids.external_id())
+
+
+def _require_ours_for_the_platform_only(settings: Settings, managed_by: ManagedBy) -> None:
+    """An owner could otherwise make machines at the deployment's own cost."""
+    ours = isinstance(settings, AwsSettings) and settings.credentials is CredentialKind.SAME_ACCOUNT
+    if ours and managed_by is not ManagedBy.PLATFORM:
+        raise Forbidden(
+            "same_account_by_platform_only",
+            "Only a connection that the platform manages may use the deployment's own account.",
+            mend="Use keys or a role; or let an administrator of this deployment make it, with managed_by platform.",
+            field="credentials.kind",
+        )
 
 
 @dataclass(frozen=True)
@@ -89,11 +112,11 @@ class ConnectionReader:
 
     def show(self, actor: Actor, organization_id: str, connection_id: str) -> Connection:
         member_of(organization_id, actor, store=self.store)
-        return self.store.connection(organization_id, connection_id)
+        return connection_of(organization_id, connection_id, store=self.store)
 
     def list(self, actor: Actor, organization_id: str) -> Sequence[Connection]:
         member_of(organization_id, actor, store=self.store)
-        return self.store.connections(organization_id)
+        return [each for each in self.store.connections(organization_id) if not each.removed]
 
     def catalog(self, actor: Actor, organization_id: str, connection_id: str) -> Catalog:
         """The GPU types of a compute connection, as its last check found them."""
@@ -101,63 +124,10 @@ class ConnectionReader:
         if not connection.kind.is_compute:
             raise NotFound("GPU catalog of connection", connection_id)
         catalog = self.store.catalog(connection_id)
-        if catalog is None:
+        if catalog is None or catalog.empty:
             raise Conflict(
                 "catalog_missing",
                 f"The connection {connection.name} has no GPU catalog yet.",
                 mend="Wait for its check to end, and mend what the check reports.",
             )
         return catalog
-
-
-@dataclass(frozen=True)
-class ConnectionChecker:
-    """The worker's side: opens the connection with its credentials and stores what it saw."""
-
-    store: Store
-    computes: Computes
-    storages: ObjectStores
-    clock: Clock
-
-    def check(self, organization_id: str, connection_id: str) -> Connection:
-        """Check and store. A failed check is a result, not an error."""
-        connection = self.store.connection(organization_id, connection_id)
-        seen = self._look(connection)
-
-        def save() -> Connection:
-            now = self.clock.now()
-            checked = self.store.connection(organization_id, connection_id).checked(
-                tuple(seen.items), at=now, account_id=seen.account_id, image=seen.image
-            )
-            if seen.types is None:
-                self.store.commit(checked)
-                return checked
-            self.store.commit(checked, self._catalog(connection_id, seen))
-            return checked
-
-        return until_settled(save)
-
-    def _look(self, connection: Connection) -> ComputeCheck:
-        try:
-            if isinstance(connection.settings, AwsSettings):
-                return self.computes.open(connection).check(connection.settings)
-            items = self.storages.open(connection).check()
-            return ComputeCheck(items=items, account_id=None, image=None)
-        except DOUBTFUL:
-            raise
-        except TensorantError as error:
-            failed = CheckItem(
-                name="connection", verdict=CheckVerdict.FAILED, seen=error.message, mend=error.mend
-            )
-            return ComputeCheck(items=(failed,), account_id=None, image=None)
-
-    def _catalog(self, connection_id: str, seen: ComputeCheck) -> Catalog:
-        present = self.store.catalog(connection_id)
-        return Catalog(
-            connection_id=connection_id,
-            types=seen.types or (),
-            excluded=dict(seen.excluded),
-            disk_usd_per_gib_month=seen.disk_usd_per_gib_month,
-            priced_at=self.clock.now(),
-            version=present.version if present else 0,
-        )

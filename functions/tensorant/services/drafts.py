@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tensorant.contract import DatasetRef
 from tensorant.domain.connections import Catalog, Connection
 from tensorant.domain.errors import Conflict, Invalid
 from tensorant.domain.identity import Actor
-from tensorant.domain.quotes import Quote
 from tensorant.domain.runs import Draft, Run
-from tensorant.ports import Clock, Computes, Ids, Store
-from tensorant.services.access import member_of, run_of
+from tensorant.ports import Clock, Ids, Store
+from tensorant.services.access import member_of
 from tensorant.services.datasets import valid_version
 from tensorant.services.facts import run_fact
-from tensorant.services.quotes import current_quote
 
 
 @dataclass(frozen=True)
@@ -40,46 +38,22 @@ class Drafts:
                 field="dataset_version_id",
             )
         connection = ready_compute(organization_id, draft.connection_id, store=self.store)
-        ready_storage(organization_id, project.storage_connection_id, store=self.store)
+        storage = ready_storage(organization_id, project.storage_connection_id, store=self.store)
         require_offered(draft, self.store.catalog(connection.id))
         now = self.clock.now()
+        run_id = self.ids.new("run")
         run = Run(
-            id=self.ids.new("run"),
+            id=run_id,
             organization_id=organization_id,
-            draft=draft,
+            draft=replace(draft, dataset_version_id=dataset.id),
             created_at=now,
             created_by=actor.subject,
             dataset=DatasetRef(sha256=dataset.sha256 or "", rows=dataset.rows or 0, bytes=dataset.bytes or 0),
             storage_connection_id=project.storage_connection_id,
+            archive_path=storage.archive_path(run_id),
         )
         self.store.commit(run, facts=[run_fact(run, "run_drafted", draft.name, at=now, source=actor.subject)])
         return run
-
-
-@dataclass(frozen=True)
-class Review:
-    """A drafted run with the quote of this moment, and what stands against launching it."""
-
-    run: Run
-    quote: Quote
-    within_limit: bool
-
-
-@dataclass(frozen=True)
-class Reviews:
-    store: Store
-    computes: Computes
-    clock: Clock
-
-    def review(self, actor: Actor, organization_id: str, run_id: str) -> Review:
-        """Recheck the price of the run's first type, and that the connection is ready. Reserves nothing."""
-        run = run_of(organization_id, run_id, actor, store=self.store)
-        connection = ready_compute(organization_id, run.draft.connection_id, store=self.store)
-        compute = self.computes.open(connection)
-        quote = current_quote(
-            run.draft, run.draft.instance_types[0], connection, compute=compute, clock=self.clock
-        )
-        return Review(run, quote, within_limit=quote.usd_per_hour <= run.draft.price_limit_usd_per_hour)
 
 
 def ready_compute(organization_id: str, connection_id: str, *, store: Store) -> Connection:
@@ -92,25 +66,26 @@ def ready_compute(organization_id: str, connection_id: str, *, store: Store) -> 
             mend="Choose a compute connection, for instance of kind aws.",
             field="connection_id",
         )
-    _require_usable(connection, field="connection_id")
+    connection.require_usable(named_by="connection_id")
     return connection
 
 
 def ready_storage(organization_id: str, connection_id: str, *, store: Store) -> Connection:
-    """A project's storage, if its last check was good. Raises `Conflict`."""
+    """A project's storage, if its last check was good and machines can work with it. Raises `Conflict`.
+
+    What a machine gets are presigned URLs; there are no other rights for it yet.
+    """
     connection = store.connection(organization_id, connection_id)
-    _require_usable(connection, field="project_id")
-    return connection
-
-
-def _require_usable(connection: Connection, *, field: str) -> None:
-    if not connection.usable:
+    connection.require_usable(named_by="project_id")
+    if not connection.storage_abilities.presigned:
         raise Conflict(
-            "connection_not_ready",
-            f"The connection {connection.name} is {connection.status}, not connected.",
-            mend="Check the connection and mend what it reports.",
-            field=field,
+            "storage_without_presigning",
+            f"No run can be launched on {connection.name}: machines get presigned URLs, and this storage takes none.",
+            mend="Use a project whose storage takes presigned URLs (AWS S3, R2, MinIO, …); the connection's check "
+            "tells whether it does.",
+            field="project_id",
         )
+    return connection
 
 
 def require_offered(draft: Draft, catalog: Catalog | None) -> None:

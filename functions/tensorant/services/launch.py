@@ -16,7 +16,7 @@ from tensorant.services.conclusions import SOURCE, fail, failure_of
 from tensorant.services.conflicts import until_settled
 from tensorant.services.drafts import ready_compute, ready_storage
 from tensorant.services.facts import run_fact
-from tensorant.services.quotes import current_quote
+from tensorant.services.quotes import current_quotes, first_within
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,13 @@ class Validator:
         return replace(step, next=Next.LAUNCH)
 
     def _rechecked(self, run: Run) -> Quote:
+        """The quote of the first acceptable type inside the price limit."""
         connection = ready_compute(run.organization_id, run.draft.connection_id, store=self.store)
         ready_storage(run.organization_id, run.storage_connection_id, store=self.store)
+        connection.require_credentials_until(run.credentials_needed_until(self.clock.now()))
         compute = self.computes.open(connection)
-        quote = current_quote(
-            run.draft, run.draft.instance_types[0], connection, compute=compute, clock=self.clock
-        )
-        quote.require_within(run.draft.price_limit_usd_per_hour)
-        return quote
+        quotes = current_quotes(run.draft, connection, compute=compute, clock=self.clock)
+        return first_within(quotes, run.draft.price_limit_usd_per_hour)
 
     def _refuse(self, run_id: str, failure: Failure) -> Next:
         """A run that was claimed meanwhile, beside a call that had timed out, is not this one's to end."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from tensorant.domain.costs import cost
 from tensorant.domain.errors import Conflict
 from tensorant.domain.identity import Actor
 from tensorant.domain.machines import Goal, Machine
+from tensorant.domain.maintenance import standing_warnings
 from tensorant.domain.runs import Adapter, Phase, Progress, Run
 from tensorant.domain.timeline import Fact
+from tensorant.domain.volumes import kept_volumes
 from tensorant.ports import Clock, LogPage, ObjectStores, RunLogs, Store
 from tensorant.services.access import member_of, run_of
 
@@ -27,6 +29,10 @@ class RunStatus:
     machine: Machine | None
     progress: Progress | None
     cost_usd: Decimal
+    at: datetime
+    """The moment of this reading."""
+    warnings: Sequence[Fact] = ()
+    """What is scheduled for its machines, and disks that outlive them: what still stands."""
 
     @property
     def phase(self) -> Phase:
@@ -59,7 +65,15 @@ class RunReader:
             machines[-1] if machines else None,
             self.store.progress(run.id),
             cost_usd=sum((cost(machine, now=now) for machine in machines), Decimal(0)),
+            at=now,
+            warnings=self._warnings(machines),
         )
+
+    def _warnings(self, machines: Sequence[Machine]) -> Sequence[Fact]:
+        if all(machine.closed and machine.kept_volume is None for machine in machines):
+            return ()
+        timeline = self.store.timeline(machines[0].run_id)
+        return (*standing_warnings(timeline, machines), *kept_volumes(timeline, machines))
 
     def list(self, actor: Actor, organization_id: str) -> Sequence[Run]:
         member_of(organization_id, actor, store=self.store)

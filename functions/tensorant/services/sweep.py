@@ -26,6 +26,7 @@ from tensorant.services.conclusions import give_up
 from tensorant.services.conflicts import until_settled
 from tensorant.services.converge import converge
 from tensorant.services.execution_ended import ExecutionEnds
+from tensorant.services.removals import Purges
 from tensorant.services.signals import signal
 
 GRACE = timedelta(minutes=10)
@@ -53,6 +54,7 @@ class SweepReport:
     overdue: list[str] = field(default_factory=list)
     converged: list[str] = field(default_factory=list)
     retained: list[str] = field(default_factory=list)
+    purged: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     troubled: dict[str, str] = field(default_factory=dict)
 
@@ -63,6 +65,7 @@ class Sweep:
     computes: Computes
     workflow: Workflow
     clock: Clock
+    purges: Purges
     deployment_id: str
 
     def sweep(self) -> SweepReport:
@@ -73,9 +76,13 @@ class Sweep:
         by_connection: dict[str, list[Machine]] = defaultdict(list)
         for machine in self.store.open_machines():
             by_connection[machine.connection_id].append(machine)
-        for connection in self.store.compute_connections():
+        removed = self.store.removed_connections()
+        removed_compute = (connection for connection in removed if connection.kind.is_compute)
+        for connection in [*self.store.compute_connections(), *removed_compute]:
             machines = by_connection.pop(connection.id, [])
             with_trouble(report, connection.id, partial(self._visit, connection, machines, report))
+        for connection in removed:
+            with_trouble(report, connection.id, partial(self._purge, connection, report))
         for connection_id in by_connection:
             report.troubled[connection_id] = (
                 "Its machines could not be visited: the connection was not listed."
@@ -160,6 +167,10 @@ class Sweep:
             )
             with suppress(Conflict):  # it has been told
                 self.store.commit(facts=[fact])
+
+    def _purge(self, connection: Connection, report: SweepReport) -> None:
+        if self.purges.purge(connection):
+            report.purged.append(connection.id)
 
     def _report_unknown(self, listed: Sequence[Listed], compute: Compute, report: SweepReport) -> None:
         """A machine tagged for this deployment that no record knows costs money: told, and later stopped."""

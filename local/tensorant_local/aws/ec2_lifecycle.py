@@ -66,7 +66,11 @@ def begin(instance: Any) -> None:
     """A new instance, or a stopped one that starts: pending, then running. The lock is held."""
     instance.boots = getattr(instance, "boots", 0) + 1
     _enter(instance, State.PENDING)
-    _later(cloud().delays.pending, instance, State.PENDING, _run)
+    failure = cloud().failures.get(instance.instance_type) if instance.boots == 1 else None
+    if failure is not None:
+        _later(cloud().delays.pending, instance, State.PENDING, terminate, failure)
+    else:
+        _later(cloud().delays.pending, instance, State.PENDING, _run)
 
 
 def start(instance: Any) -> InstanceState:

@@ -58,6 +58,8 @@ class Cloud:
     background: Background = field(default_factory=Background)
     refusals: dict[str, str] = field(default_factory=dict)
     """Error codes of launches that EC2 refuses, by instance type."""
+    failures: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """State reasons (code, meaning) with which instances that are made end before they run, by instance type."""
     refused_actions: dict[str, str] = field(default_factory=dict)
     """Error codes of all that EC2, the Pricing API and Service Quotas refuse, by action."""
 

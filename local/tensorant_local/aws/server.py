@@ -122,6 +122,15 @@ class EmbeddedAws:
         if code is not None:
             self._cloud.refusals[instance_type] = code
 
+    def fail_launches(self, instance_type: str, reason: tuple[str, str] | None) -> None:
+        """From here on EC2 makes instances of that type and ends them while they are pending; None: no longer.
+
+        `reason` is a state reason's code and meaning.
+        """
+        self._cloud.failures.pop(instance_type, None)
+        if reason is not None:
+            self._cloud.failures[instance_type] = reason
+
     def fire_schedules(self) -> None:
         """Let every schedule fire now, besides its own times; its targets are called in the background."""
         schedules.fire_all()

@@ -4,6 +4,7 @@ from tests.support.fakes.compute import FakeCompute, FakeComputes
 from tests.support.fakes.files import MemoryObjectStore, MemoryObjectStores, MemoryStaging
 from tests.support.fakes.records import MemoryStore
 from tests.support.fakes.small import (
+    FakeAccounts,
     FakeWorkers,
     FakeWorkflow,
     FixedClock,
@@ -13,6 +14,7 @@ from tests.support.fakes.small import (
 )
 
 __all__ = [
+    "FakeAccounts",
     "FakeCompute",
     "FakeComputes",
     "FakeWorkers",

@@ -9,7 +9,8 @@ from decimal import Decimal
 
 from tensorant.domain.connections import AwsSettings, CheckItem, CheckVerdict, Connection, GpuType, ImageFacts
 from tensorant.domain.errors import Credentials
-from tensorant.domain.machines import Call, Machine, Observation, Seen
+from tensorant.domain.failures import Failure
+from tensorant.domain.machines import Call, Cause, Machine, Observation, RootVolume, Seen
 from tensorant.domain.quotas import VcpuQuota
 from tensorant.ports import Compute, ComputeCheck, CurrentPrice, Listed
 
@@ -47,6 +48,9 @@ class Instance:
     state: Seen
     started_at: datetime
     reason: str = ""
+    cause: Cause | None = None
+    never_ran_because: Failure | None = None
+    volume: RootVolume | None = None
     tags: dict[str, str] = field(default_factory=dict)
 
 
@@ -63,7 +67,9 @@ class FakeCompute:
 
     account_id: str = "111122223333"
     starts_at: datetime = datetime(2026, 8, 1, 12, 0, 30, tzinfo=UTC)
-    prices: dict[str, Decimal | None] = field(default_factory=lambda: {"g6.xlarge": Decimal("0.8048")})
+    prices_per_hour: dict[str, Decimal | None] = field(
+        default_factory=lambda: {"g6.xlarge": Decimal("0.8048")}
+    )
     disk_usd_per_gib_month: Decimal | None = Decimal("0.08")
     check_result: ComputeCheck = GOOD_CHECK
     quota_result: VcpuQuota = UNKNOWN_QUOTA
@@ -92,6 +98,17 @@ class FakeCompute:
         self.instances[instance_id].state = state
         self.instances[instance_id].reason = reason
 
+    def end(
+        self, instance_id: str, *, cause: Cause | None = None, never_ran_because: Failure | None = None
+    ) -> None:
+        """It is gone, and the provider says who, or what, did it."""
+        instance = self.instances[instance_id]
+        instance.state, instance.cause, instance.never_ran_because = Seen.GONE, cause, never_ran_because
+
+    def keep_volume(self, instance_id: str, *, volume_id: str = "vol-1") -> None:
+        """Somebody changes its disk to outlive it."""
+        self.instances[instance_id].volume = RootVolume(volume_id=volume_id, deleted_on_termination=False)
+
     def restart(self, instance_id: str, *, at: datetime) -> None:
         """As its owner does in the provider's console."""
         instance = self.instances[instance_id]
@@ -115,13 +132,16 @@ class FakeCompute:
         self._raise("check", acting=False)
         return self.check_result
 
-    def price(self, instance_type: str) -> CurrentPrice:
-        self.calls.append(("price", instance_type))
-        self._raise("price", acting=False)
-        return CurrentPrice(
-            compute_usd_per_hour=self.prices.get(instance_type),
-            disk_usd_per_gib_month=self.disk_usd_per_gib_month,
-        )
+    def prices(self, instance_types: Sequence[str]) -> Mapping[str, CurrentPrice]:
+        self.calls.append(("prices", " ".join(instance_types)))
+        self._raise("prices", acting=False)
+        return {
+            each: CurrentPrice(
+                compute_usd_per_hour=self.prices_per_hour.get(each),
+                disk_usd_per_gib_month=self.disk_usd_per_gib_month,
+            )
+            for each in instance_types
+        }
 
     def quota(self, instance_type: str) -> VcpuQuota:
         self.calls.append(("quota", instance_type))
@@ -213,6 +233,9 @@ def _seen(instance: Instance) -> Observation:
         instance_id=instance.id,
         started_at=instance.started_at,
         reason=instance.reason,
+        cause=instance.cause,
+        never_ran_because=instance.never_ran_because,
+        root_volume=instance.volume,
     )
 
 

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from tensorant.domain.connections import CheckItem, CheckVerdict, Connection
-from tensorant.domain.errors import Storage
-from tensorant.ports import ObjectFacts, ObjectStore
+from tensorant.domain.errors import Configuration, Conflict, Storage
+from tensorant.domain.storages import S3_ABILITIES, StorageAbilities
+from tensorant.ports import ObjectFacts, ObjectStore, StorageCheck
 
 
 @dataclass
 class MemoryObjectStore:
-    """`chunk` bytes at a time, so that readers meet more than one chunk; `reads` are the keys read."""
+    """`chunk` bytes at a time, so that readers meet more than one chunk; `abilities` as a check finds them."""
 
     objects: dict[str, bytes] = field(default_factory=dict)
     chunk: int = 7
     trouble: list[Exception] = field(default_factory=list)
+    abilities: StorageAbilities = S3_ABILITIES
 
-    def check(self) -> Sequence[CheckItem]:
+    def check(self) -> StorageCheck:
         if self.trouble:
             error = self.trouble.pop(0)
-            return (CheckItem(name="storage", verdict=CheckVerdict.FAILED, seen=str(error), mend="Mend it."),)
-        return (CheckItem(name="storage", verdict=CheckVerdict.OK, seen="wrote and read an object"),)
+            item = CheckItem(name="write", verdict=CheckVerdict.FAILED, seen=str(error), mend="Mend it.")
+            return StorageCheck(items=(item,), abilities=None)
+        item = CheckItem(name="write", verdict=CheckVerdict.OK, seen="wrote and read an object")
+        return StorageCheck(items=(item,), abilities=self.abilities)
 
     def head(self, key: str) -> ObjectFacts | None:
         self._raise()
@@ -53,15 +57,31 @@ class MemoryObjectStore:
             raise Storage("object_too_large", f"{key} is larger than {limit} bytes.")
         return content
 
-    def put(self, key: str, content: bytes | Iterable[bytes]) -> None:
+    def keys(self, under: str) -> Iterator[str]:
         self._raise()
+        yield from [key for key in self.objects if key.startswith(under)]
+
+    def put(self, key: str, content: bytes | Iterable[bytes], *, replace: bool = True) -> None:
+        self._raise()
+        if not replace and key in self.objects:
+            raise Conflict("object_exists", f"There is an object {key} already.")
         self.objects[key] = content if isinstance(content, bytes) else b"".join(content)
 
+    def delete(self, key: str) -> None:
+        self._raise()
+        self.objects.pop(key, None)
+
     def presign_get(self, key: str, *, lasting: timedelta) -> str:
+        self._require_presigned()
         return f"memory://get/{key}?seconds={lasting.total_seconds():.0f}"
 
     def presign_put(self, key: str, *, lasting: timedelta) -> str:
+        self._require_presigned()
         return f"memory://put/{key}?seconds={lasting.total_seconds():.0f}"
+
+    def _require_presigned(self) -> None:
+        if not self.abilities.presigned:
+            raise Configuration("storage_without_presigning", "The storage takes no presigned URLs.")
 
     def _raise(self) -> None:
         if self.trouble:

@@ -12,7 +12,7 @@ from tensorant.domain.connections import Catalog, Connection
 from tensorant.domain.errors import Conflict, NotFound
 from tensorant.domain.identity import Member, Organization
 from tensorant.domain.machines import Machine
-from tensorant.domain.projects import DatasetVersion, Project
+from tensorant.domain.projects import DatasetContent, DatasetVersion, Project
 from tensorant.domain.runs import Progress, Run
 from tensorant.domain.timeline import Fact
 from tensorant.ports import Entity
@@ -129,6 +129,13 @@ class MemoryStore:
         ]
         return sorted(found, key=lambda each: each.created_at)
 
+    def dataset_content(self, project_id: str, sha256: str) -> DatasetContent | None:
+        return self._find(DatasetContent, project_id, sha256)
+
+    def open_dataset_versions(self) -> Sequence[DatasetVersion]:
+        found = [each for each in self._all(DatasetVersion) if each.is_open]
+        return sorted(found, key=lambda each: (each.organization_id, each.id))
+
     def run(self, run_id: str) -> Run:
         return self._get(Run, "run", run_id)
 
@@ -148,7 +155,11 @@ class MemoryStore:
         return sorted(found, key=lambda each: (each.run_id, each.attempt))
 
     def compute_connections(self) -> Sequence[Connection]:
-        found = [each for each in self._all(Connection) if each.kind.is_compute]
+        found = [each for each in self._all(Connection) if each.kind.is_compute and not each.removed]
+        return sorted(found, key=lambda each: each.id)
+
+    def removed_connections(self) -> Sequence[Connection]:
+        found = [each for each in self._all(Connection) if each.removed and each.purged_at is None]
         return sorted(found, key=lambda each: each.id)
 
     def runs_under_way(self) -> Sequence[Run]:
@@ -203,6 +214,8 @@ def _key(entity: Entity) -> Key:
             return (Catalog, entity.connection_id)
         case Connection() | Project() | DatasetVersion():
             return (type(entity), entity.organization_id, entity.id)
+        case DatasetContent():
+            return (DatasetContent, entity.project_id, entity.sha256)
         case Run():
             return (Run, entity.id)
         case Machine():

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from tensorant.domain.connections import AwsSettings
 from tensorant.domain.errors import Credentials
 from tensorant.domain.runs import Run
 from tensorant.ports import LogLine, LogPage
@@ -37,6 +38,11 @@ class SequentialIds:
     def new(self, kind: str) -> str:
         self.made += 1
         return f"{kind}-{self.made}"
+
+    def external_id(self) -> str:
+        """`00000000000000000000000000000101`, …"""
+        self.made += 1
+        return f"{self.made:032}"
 
 
 @dataclass
@@ -102,6 +108,28 @@ class MemoryRunLogs:
         start = int(after or 0)
         page = self.lines[run_id, attempt][start : start + limit]
         return LogPage(lines=page, next=str(start + len(page)))
+
+
+@dataclass
+class FakeAccounts:
+    """Accounts by the access key ids that AWS knows; `trouble` is raised by the next question."""
+
+    known: dict[str, str] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    trouble: list[Exception] = field(default_factory=list)
+
+    def account_of(self, settings: AwsSettings, secret: Mapping[str, str]) -> str:
+        if settings.role_account is not None:
+            return settings.role_account
+        if self.trouble:
+            raise self.trouble.pop(0)
+        key_id = secret["access_key_id"]
+        self.asked.append(key_id)
+        if key_id not in self.known:
+            raise Credentials(
+                "InvalidClientTokenId", "No such key.", mend="Check the access key id.", field="access_key_id"
+            )
+        return self.known[key_id]
 
 
 @dataclass

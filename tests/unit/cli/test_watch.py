@@ -20,6 +20,7 @@ from tests.support.command_line import (
     Terminal,
     machine,
     progress,
+    retirement,
     run,
     squeezed,
     status,
@@ -75,6 +76,16 @@ def test_plain_text_has_a_line_for_each_change_and_ends_with_the_facts(
     assert terminal.slept == [2.0] * 8
 
 
+def test_a_warning_is_told_once(terminal: Terminal, api: ScriptedApi) -> None:
+    warned = status("training", machine=machine("running"), warnings=[retirement()])
+    api.answer(SHOW, status("training", machine=machine("running")), warned, warned, released())
+
+    lines = terminal.run("runs", "watch", "run-1").stdout.splitlines()
+
+    told = [line for line in lines if "warning" in line]
+    assert told == ["12:00:00  warning: EC2 will stop the machine. Let the run finish before."]
+
+
 def test_a_run_that_needs_recovery_says_why_and_fails(terminal: Terminal, api: ScriptedApi) -> None:
     stopping = machine("stopping")
     retained = machine("retained", seen=Seen.STOPPED, confirmed_stopped_at=NOON)
@@ -86,8 +97,8 @@ def test_a_run_that_needs_recovery_says_why_and_fails(terminal: Terminal, api: S
     assert result.exit_code == 1
     lines = squeezed(result.stdout)
     assert (
-        "Outcome needs recovery The trainer ended with exit code 137. Recover its adapter or discard it."
-        in lines
+        "Outcome needs recovery lost (trainer_exited): The trainer ended with exit code 137. "
+        "Recover its adapter or discard it." in lines
     )
     [line] = [each for each in lines if each.startswith("Machine")]
     assert line.startswith("Machine retained g6.xlarge i-0123456789abcdef0: stopped, confirmed at 2026-03-01")

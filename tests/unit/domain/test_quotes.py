@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 import pytest
 
 from tensorant.domain.errors import Price
 from tensorant.domain.quotes import Quote, quote, rounded
-from tests.support.worlds import NOON
+from tests.support.worlds import NOON, later
 
 
 def quoted(compute: str | None = "0.8048", disk: str | None = "0.08", gib: int = 145) -> Quote:
@@ -29,6 +31,39 @@ def test_an_hour_is_compute_and_the_disks_730th() -> None:
 
 def test_the_quote_says_what_is_not_in_it() -> None:
     assert quoted().excluded == ("NAT gateway", "data transfer", "taxes", "account-specific discounts")
+
+
+def test_the_quote_lists_its_parts_and_how_they_come_about() -> None:
+    parts = [(each.name, each.usd_per_hour, each.basis) for each in quoted().parts]
+
+    assert parts == [
+        ("compute", Decimal("0.8048"), "g6.xlarge, Linux, on demand"),
+        ("disk", Decimal("0.0159"), "145 GiB of gp3 at $0.08 a GiB-month, over 730 hours"),
+    ]
+
+
+def test_a_quote_that_was_stored_before_the_rate_was_kept_still_lists_its_parts() -> None:
+    old = replace(quoted(), disk_usd_per_gib_month=None)
+
+    assert old.parts[1].basis == "145 GiB of gp3, over 730 hours"
+
+
+@pytest.mark.parametrize(
+    ("now", "age", "holds"),
+    [
+        (NOON, timedelta(0), True),
+        (later(minutes=15), timedelta(minutes=15), True),
+        (later(minutes=15, seconds=1), timedelta(minutes=15, seconds=1), False),
+        (later(seconds=-3), timedelta(0), True),  # by a clock that is behind
+    ],
+)
+def test_a_quote_grows_old(*, now: datetime, age: timedelta, holds: bool) -> None:
+    assert (quoted().age(now), quoted().holds(now)) == (age, holds)
+
+
+def test_what_a_time_costs_is_its_share_of_an_hour() -> None:
+    # 0.8207 · 90 / 60 = 1.23105
+    assert quoted().usd_for(timedelta(minutes=90)) == Decimal("1.2311")
 
 
 @pytest.mark.parametrize(("compute", "disk", "names"), [(None, "0.08", "g6.xlarge"), ("0.8048", None, "gp3")])

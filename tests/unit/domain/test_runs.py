@@ -9,27 +9,31 @@ from tensorant.domain.errors import FailureClass
 from tensorant.domain.failures import Failure
 from tensorant.domain.machines import Candidate
 from tensorant.domain.runs import Adapter, Outcome
-from tests.support.worlds import FIRST_SUBNET, G5, G6, NOON, QUOTE, SECOND_SUBNET, later, run
+from tests.support.worlds import FIRST_SUBNET, G6, NOON, QUOTE, SECOND_SUBNET, later, run
 
-SUBNETS = (FIRST_SUBNET, SECOND_SUBNET)
+IN_G6 = (
+    Candidate(instance_type=G6, subnet_id=FIRST_SUBNET),
+    Candidate(instance_type=G6, subnet_id=SECOND_SUBNET),
+)
 FAILURE = Failure(failure_class=FailureClass.TRAINING, code="bug", message="it broke")
 ADAPTER = Adapter(key="k", etag="e", report=VerificationReport(sound=True))
 
 
-def test_candidates_come_by_the_persons_types_then_by_subnet() -> None:
-    wanted = run({"instance_types": (G5, G6)})
-    order = []
-    while (candidate := wanted.next_candidate(SUBNETS)) is not None:
-        order.append((candidate.instance_type, candidate.subnet_id))
-        wanted = wanted.refusing(candidate)
+def test_candidates_are_taken_in_the_order_of_the_offer_and_once() -> None:
+    wanted = run()
 
-    assert order == [(G5, FIRST_SUBNET), (G5, SECOND_SUBNET), (G6, FIRST_SUBNET), (G6, SECOND_SUBNET)]
+    assert wanted.next_candidate(IN_G6) == IN_G6[0]
+    assert wanted.refusing(IN_G6[0]).next_candidate(IN_G6) == IN_G6[1]
+    assert wanted.refusing(IN_G6[0]).refusing(IN_G6[1]).next_candidate(IN_G6) is None
 
 
-def test_a_refused_candidate_is_not_asked_again() -> None:
-    refused = run().refusing(Candidate(instance_type=G6, subnet_id=FIRST_SUBNET))
+def test_credentials_must_outlast_the_limit_and_the_release_after_it() -> None:
+    drafted = run({"time_limit_minutes": 90})
 
-    assert refused.next_candidate(SUBNETS) == Candidate(instance_type=G6, subnet_id=SECOND_SUBNET)
+    # before the claim the limit would begin now; from the claim on its end is fixed
+    assert drafted.credentials_needed_until(later(minutes=10)) == later(minutes=130)
+    claimed = drafted.claim(QUOTE, at=later(minutes=10))
+    assert claimed.credentials_needed_until(later(minutes=60)) == later(minutes=130)
 
 
 @pytest.mark.parametrize("final", [Outcome.SUCCEEDED, Outcome.FAILED, Outcome.CANCELLED])

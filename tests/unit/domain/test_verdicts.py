@@ -8,12 +8,17 @@ from typing import Any
 import pytest
 
 from tensorant.contract import EventType, TrainerExit
+from tensorant.domain.deliveries import Delivery, RefusedUpload
 from tensorant.domain.errors import FailureClass
-from tensorant.domain.machines import Seen
+from tensorant.domain.failures import Failure
+from tensorant.domain.machines import Cause, Seen
 from tensorant.domain.steps import Next
 from tensorant.domain.verdicts import Evidence, Verdict, judge
 from tests.support.worlds import event, later, machine
 
+NO_CAPACITY = Failure(
+    failure_class=FailureClass.CAPACITY, code="Server.InsufficientInstanceCapacity", message="None here."
+)
 RUNNING = machine(instance_id="i-1", seen=Seen.RUNNING)
 
 
@@ -59,48 +64,68 @@ def test_a_finished_archive_counts_before_anything_else(changes: dict[str, Any])
     assert verdict_of(judge(evidence(finished=True, **changes))) == (Next.VERIFY, None, None)
 
 
+def test_a_verification_that_comes_to_no_verdict_is_tried_until_the_limit() -> None:
+    within = evidence(finished=True, tried=True)
+    past = evidence(finished=True, tried=True, now=later(hours=2), heard_at=later(hours=2))
+
+    assert verdict_of(judge(within)) == (Next.VERIFY, None, None)
+    assert verdict_of(judge(past)) == (Next.STOP, FailureClass.DEADLINE, "verification_unknown")
+
+
+def test_an_archive_of_the_last_minute_is_verified_once_past_the_limit() -> None:
+    assert judge(evidence(finished=True, now=later(hours=3))).next is Next.VERIFY
+
+
+def test_a_trainer_that_was_asked_to_upload_again_is_waited_for_though_it_had_completed() -> None:
+    refused = RefusedUpload(manifest_etag="1", code="ZIP_CRC", at=later(minutes=20))
+    asked = replace(RUNNING, delivery=Delivery(refused=(refused,)))
+    completed = event(EventType.COMPLETED)
+    failed = event(EventType.FAILED, code="storage")
+
+    assert judge(evidence(machine=asked, terminal_event=completed)).next is Next.AWAIT
+    assert judge(evidence(machine=RUNNING, terminal_event=completed)).next is Next.STOP
+    assert judge(evidence(machine=asked, terminal_event=failed)).next is Next.STOP
+
+
 @pytest.mark.parametrize("state", [Seen.GONE, Seen.SHUTTING_DOWN])
-def test_a_machine_that_somebody_terminated_is_lost(state: Seen) -> None:
-    found = judge(evidence(machine=seen(state, "User initiated")))
-
-    assert verdict_of(found) == (Next.RELEASE, FailureClass.LOST, "machine_lost")
-    assert "User initiated" in (found.failure.message if found.failure else "")
-
-
 @pytest.mark.parametrize(
-    ("code", "failure_class"),
+    ("cause", "who"),
     [
-        ("Client.InternalError", FailureClass.PERMISSION),
-        ("Client.VolumeLimitExceeded", FailureClass.QUOTA),
-        ("Client.InvalidSnapshot.NotFound", FailureClass.CONFIGURATION),
-        ("Server.InsufficientInstanceCapacity", FailureClass.CAPACITY),
-        ("Server.InternalError", FailureClass.CAPACITY),
+        (None, "The machine i-1 was terminated outside Tensorant"),
+        (Cause.CALL, "Somebody terminated the machine i-1 through the provider's API or console"),
+        (
+            Cause.HOST,
+            "The operating system of the machine i-1 shut down, and the machine was set to end with it",
+        ),
+        (Cause.PROVIDER, "The provider terminated the machine i-1, for maintenance or after a fault"),
     ],
 )
-def test_a_machine_that_ec2_could_not_run_says_why(code: str, failure_class: FailureClass) -> None:
-    ended = seen(Seen.GONE, f"{code}: AWS's own text")
+def test_a_machine_that_was_terminated_is_lost_and_who_did_it_is_told(
+    state: Seen, cause: Cause | None, who: str
+) -> None:
+    found = judge(evidence(machine=replace(seen(state, "EC2's own text"), cause=cause)))
 
-    found = judge(evidence(machine=ended, heard_at=None))
-
-    assert verdict_of(found) == (Next.RELEASE, failure_class, code)
+    assert verdict_of(found) == (Next.RELEASE, FailureClass.LOST, "machine_lost")
     assert found.failure is not None
-    assert "AWS's own text" in found.failure.message
+    assert found.failure.message == f"{who} (EC2's own text)."
     assert found.failure.mend
 
 
+@pytest.mark.parametrize("state", [Seen.GONE, Seen.SHUTTING_DOWN])
+def test_a_machine_that_could_not_run_says_why(state: Seen) -> None:
+    found = judge(evidence(machine=replace(seen(state), never_ran_because=NO_CAPACITY), heard_at=None))
+
+    assert (found.next, found.failure) == (Next.RELEASE, NO_CAPACITY)
+
+
 def test_a_machine_that_had_spoken_was_lost_whatever_the_reason() -> None:
-    ended = replace(seen(Seen.GONE, "Server.InternalError: Hardware failed"), nonce="n" * 32)
+    ended = replace(seen(Seen.GONE), never_ran_because=NO_CAPACITY, nonce="n" * 32)
 
     assert verdict_of(judge(evidence(machine=ended))) == (Next.RELEASE, FailureClass.LOST, "machine_lost")
 
 
-@pytest.mark.parametrize(
-    "reason", ["Client.UserInitiatedShutdown: User initiated shutdown", "", "unheard of"]
-)
-def test_other_reasons_are_no_launch_failure(reason: str) -> None:
-    found = judge(evidence(machine=seen(Seen.GONE, reason), heard_at=None))
-
-    assert verdict_of(found) == (Next.RELEASE, FailureClass.LOST, "machine_lost")
+def test_a_machine_that_still_runs_was_not_refused() -> None:
+    assert judge(evidence(machine=replace(RUNNING, never_ran_because=NO_CAPACITY))).failure is None
 
 
 def test_a_full_disk_is_a_matter_of_configuration() -> None:
@@ -110,10 +135,23 @@ def test_a_full_disk_is_a_matter_of_configuration() -> None:
 
 
 @pytest.mark.parametrize("state", [Seen.STOPPED, Seen.STOPPING])
-def test_a_machine_that_stopped_by_itself_is_kept(state: Seen) -> None:
-    found = judge(evidence(machine=seen(state)))
+@pytest.mark.parametrize(
+    ("cause", "who"),
+    [
+        (None, "The machine i-1 stopped before the run had finished"),
+        (Cause.CALL, "Somebody stopped the machine i-1 through the provider's API or console"),
+        (Cause.HOST, "The operating system of the machine i-1 shut down before the run had finished"),
+        (Cause.PROVIDER, "The provider stopped the machine i-1, for maintenance or after a fault"),
+    ],
+)
+def test_a_machine_that_was_stopped_is_kept_and_who_did_it_is_told(
+    state: Seen, cause: Cause | None, who: str
+) -> None:
+    found = judge(evidence(machine=replace(seen(state), cause=cause)))
 
     assert verdict_of(found) == (Next.STOP, FailureClass.LOST, "machine_stopped")
+    assert found.failure is not None
+    assert found.failure.message == f"{who} (no reason given)."
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,7 @@ def _deployed() -> dict[str, str]:
         "CONNECTION_CHECK_ARN": _function(client("lambda"), "connection-check", role),
         "DATASET_WORKER_ARN": _function(client("lambda"), "dataset-worker", role),
         "AGENT_URL": "https://api.example",
+        "CUSTOMER_BUS_ARN": "arn:aws:events:us-east-1:999988887777:event-bus/dep-1-customers",
         "TRAINER_IMAGE": "registry.example/trainer@sha256:abc",
     }
 

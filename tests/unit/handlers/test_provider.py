@@ -10,10 +10,13 @@ import pytest
 from tensorant import bootstrap
 from tensorant.contract import VerificationReport
 from tensorant.domain.connections import ConnectionStatus
+from tensorant.domain.quotas import VcpuQuota
 from tensorant.domain.runs import Adapter, Outcome
 from tensorant.handlers import provider
+from tensorant.handlers.review_views import ReviewView
+from tensorant.services.reviews import Reviews
 from tests.support.calls import Caller
-from tests.support.worlds import ORG, RUN, S3, World, aws_connection, run
+from tests.support.worlds import MEMBER, ORG, RUN, S3, World, aws_connection, run
 
 BASE = f"/v1/organizations/{ORG}/runs/{RUN}"
 ADAPTER = Adapter(key="runs/run-1/attempt-1/adapter.zip", etag='"e"', report=VerificationReport(sound=True))
@@ -47,6 +50,53 @@ def test_a_review_needs_credentials(cloud: World, member: Caller) -> None:
 
     assert (answer.status, answer.error["code"]) == (409, "credentials_missing")
     assert answer.error["mend"]
+
+
+def test_a_review_is_answered_in_plain_numbers(cloud: World) -> None:
+    """What a person reads: two hours of g6.xlarge at $0.8207, with a quota that is used up."""
+    cloud.store.commit(run())
+    cloud.compute.quota_result = VcpuQuota(family="G and VT", code="L-DB2E81BA", needed=4, limit=8, in_use=6)
+    review = Reviews(cloud.store, cloud.computes, cloud.clock).review(MEMBER, ORG, RUN)
+
+    answer = ReviewView.of(review).model_dump(mode="json")
+
+    assert answer["quote"] == {
+        "usd_per_hour": "0.8207",
+        "compute_usd_per_hour": "0.8048",
+        "disk_usd_per_hour": "0.0159",
+        "disk_gib": 145,
+        "instance_type": "g6.xlarge",
+        "priced_at": "2026-08-01T12:00:00Z",
+        "priced_seconds_ago": 0,
+        "parts": [
+            {"name": "compute", "usd_per_hour": "0.8048", "basis": "g6.xlarge, Linux, on demand"},
+            {
+                "name": "disk",
+                "usd_per_hour": "0.0159",
+                "basis": "145 GiB of gp3 at $0.08 a GiB-month, over 730 hours",
+            },
+        ],
+        "excluded": ["NAT gateway", "data transfer", "taxes", "account-specific discounts"],
+    }
+    assert answer["quotes"] == [{**answer["quote"], "within_limit": True}]
+    assert (answer["within_limit"], answer["most_usd"]) == (True, "1.6414")
+    assert answer["quota"] == {
+        "family": "G and VT",
+        "code": "L-DB2E81BA",
+        "needed": 4,
+        "limit": 8,
+        "in_use": 6,
+        "headroom": 2,
+        "suffices": False,
+        "unknown_because": "",
+    }
+    (problem,) = answer["problems"]
+    assert (problem["code"], problem["field"], problem["blocking"]) == (
+        "quota_insufficient",
+        "instance_types",
+        False,
+    )
+    assert "2 of 8 are free" in problem["message"]
 
 
 @pytest.fixture(scope="module")

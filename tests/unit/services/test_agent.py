@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tensorant.contract import Event, EventBatch, EventType, Heartbeat, LogChunk, Session, TokenExchange
+from tensorant.domain.deliveries import Delivery, RefusedUpload
 from tensorant.domain.errors import Conflict, Ended, Unauthenticated
 from tensorant.domain.machines import Disposition, Goal, Seen
 from tensorant.domain.runs import Phase
@@ -279,6 +280,17 @@ def test_a_heartbeat_is_remembered_and_extends_the_wait(world: World, agents: Ag
     assert progress.heard_at == later(minutes=1)
     assert (progress.step, progress.steps_total, progress.loss) == (5, 46, 2.0)
     assert (progress.phase, progress.first_loss) == (Phase.TRAINING, 3.0)
+
+
+def test_a_heartbeat_hears_how_often_the_archive_should_have_been_uploaded(
+    world: World, agents: Agents
+) -> None:
+    machine = world.rented()
+    refused = RefusedUpload(manifest_etag="1", code="ZIP_CRC", at=later(minutes=1))
+
+    assert agents.heartbeat(machine, Heartbeat()).uploads_wanted == 1
+    asked = world.change_machine(delivery=Delivery(refused=(refused,)))
+    assert agents.heartbeat(asked, Heartbeat()).uploads_wanted == 2
 
 
 def test_an_empty_heartbeat_keeps_what_is_known(world: World, agents: Agents) -> None:

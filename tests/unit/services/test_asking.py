@@ -173,6 +173,30 @@ def test_want_of_capacity_takes_the_next_candidate(world: World, asker: Asker) -
     assert second.instance_id is not None
 
 
+def test_candidates_are_asked_over_subnets_and_types_each_with_a_token_of_its_own(
+    world: World, asker: Asker
+) -> None:
+    world.claimed(instance_types=(G6, G5))
+    world.compute.prices_per_hour[G5] = Decimal("1.006")
+    for _ in range(3):
+        world.compute.fail_next("ask", NONE_HERE)
+
+    answer = step()
+    for _ in range(4):
+        answer = asker.ask(answer)
+
+    machines = world.store.machines(RUN)
+    assert [(each.candidate.instance_type, each.candidate.subnet_id) for each in machines] == [
+        (G6, FIRST_SUBNET),
+        (G6, SECOND_SUBNET),
+        (G5, FIRST_SUBNET),
+        (G5, SECOND_SUBNET),
+    ]
+    assert len(set(world.compute.asked("ask"))) == 4
+    assert (answer.next, answer.attempt) == (Next.AWAIT, 4)
+    assert [each.closed for each in machines] == [True, True, True, False]
+
+
 def test_a_run_ends_when_no_candidate_is_left(world: World, asker: Asker) -> None:
     world.claimed()
     for _ in range(2):
@@ -217,7 +241,7 @@ def test_a_definite_refusal_ends_the_run_with_its_class_and_keeps_nothing(
 
 def test_another_type_is_priced_before_it_is_asked_for(world: World, asker: Asker) -> None:
     world.claimed(instance_types=(G6, G5))
-    world.compute.prices[G5] = Decimal("1.006")
+    world.compute.prices_per_hour[G5] = Decimal("1.006")
     for _ in range(2):
         world.compute.fail_next("ask", NONE_HERE)
 
@@ -225,12 +249,12 @@ def test_another_type_is_priced_before_it_is_asked_for(world: World, asker: Aske
 
     assert world.machine.candidate.instance_type == G5
     assert world.machine.quote.compute_usd_per_hour == Decimal("1.006")
-    assert world.compute.asked("price") == [G5]
+    assert world.compute.asked("prices") == [G5]
 
 
 def test_another_type_above_the_limit_is_not_asked_for(world: World, asker: Asker) -> None:
     world.claimed(instance_types=(G6, G5))
-    world.compute.prices[G5] = Decimal(3)
+    world.compute.prices_per_hour[G5] = Decimal(3)
     for _ in range(2):
         world.compute.fail_next("ask", NONE_HERE)
 

@@ -23,6 +23,7 @@ from tests.support.worlds import (
     SECOND_SUBNET,
     World,
     aws_connection,
+    catalog,
     later,
     s3_connection,
 )
@@ -40,7 +41,7 @@ def choices(world: World) -> Choices:
 
 
 def chosen(world: World, choices: Choices, run: Run, **connection_changes: Any) -> Choice:
-    return choices.next(run, aws_connection(**connection_changes), compute=world.compute)
+    return choices.next(run, aws_connection(**connection_changes), catalog(), compute=world.compute)
 
 
 def wanted(machine: Machine) -> tuple[str, str]:
@@ -56,12 +57,45 @@ def test_the_claims_quote_holds_for_its_type(world: World, choices: Choices) -> 
     assert world.compute.calls == []
 
 
+@pytest.mark.parametrize(("passed", "asked"), [({"minutes": 15}, []), ({"minutes": 16}, [G6])])
+def test_an_old_quote_is_renewed_before_another_machine_is_asked_for(
+    world: World, choices: Choices, passed: dict[str, float], asked: list[str]
+) -> None:
+    run = world.claimed()
+    world.compute.prices_per_hour[G6] = Decimal("0.9")
+    world.clock.at = later(**passed)
+
+    choice = chosen(world, choices, run)
+
+    assert world.compute.asked("prices") == asked
+    assert choice.machine.quote.compute_usd_per_hour == Decimal("0.9" if asked else "0.8048")
+
+
+def test_a_type_whose_price_has_risen_meanwhile_is_not_asked_for_again(
+    world: World, choices: Choices
+) -> None:
+    run = world.claimed()  # at two dollars an hour
+    world.compute.prices_per_hour[G6] = Decimal("1.9842")
+    world.clock.at = later(minutes=16)
+
+    with pytest.raises(Price) as caught:
+        chosen(world, choices, run.refusing(IN_G6[0]))
+    assert caught.value.code == "price_above_limit"
+
+
+def test_a_subnet_whose_zone_does_not_offer_the_type_is_not_asked(world: World, choices: Choices) -> None:
+    # the catalog knows the types in us-east-1a alone
+    zones = {FIRST_SUBNET: "us-east-1b", SECOND_SUBNET: "us-east-1a"}
+
+    assert wanted(chosen(world, choices, world.claimed(), subnet_zones=zones).machine) == (G6, SECOND_SUBNET)
+
+
 @pytest.mark.parametrize("price", [None, "1.0061"], ids=["unknown", "above the limit"])
 def test_a_candidate_that_may_not_be_paid_is_passed_over(
     world: World, choices: Choices, price: str | None
 ) -> None:
     run = world.claimed(instance_types=(G6, G5, G6E), price_limit_usd_per_hour=Decimal("1.0219"))
-    world.compute.prices |= {G5: None if price is None else Decimal(price), G6E: Decimal("0.9")}
+    world.compute.prices_per_hour |= {G5: None if price is None else Decimal(price), G6E: Decimal("0.9")}
 
     choice = chosen(world, choices, run.refusing(IN_G6[0]).refusing(IN_G6[1]))
 
@@ -74,7 +108,7 @@ def test_a_candidate_that_may_not_be_paid_is_passed_over(
 
 def test_a_candidate_at_the_limit_is_taken(world: World, choices: Choices) -> None:
     run = world.claimed(instance_types=(G6, G5), price_limit_usd_per_hour=Decimal("1.0219"))
-    world.compute.prices[G5] = Decimal("1.006")
+    world.compute.prices_per_hour[G5] = Decimal("1.006")
 
     choice = chosen(world, choices, run.refusing(IN_G6[0]).refusing(IN_G6[1]))
 
@@ -86,7 +120,7 @@ def test_if_only_such_are_left_the_price_is_the_reason(
     world: World, choices: Choices, price: str | None, code: str
 ) -> None:
     run = world.claimed(instance_types=(G6, G5), price_limit_usd_per_hour=Decimal("1.0219"))
-    world.compute.prices[G5] = None if price is None else Decimal(price)
+    world.compute.prices_per_hour[G5] = None if price is None else Decimal(price)
 
     with pytest.raises(Price) as caught:
         chosen(world, choices, run.refusing(IN_G6[0]).refusing(IN_G6[1]))
@@ -101,7 +135,7 @@ def test_if_all_were_refused_capacity_is_the_reason(world: World, choices: Choic
 
 def test_a_price_that_could_not_be_read_decides_nothing(world: World, choices: Choices) -> None:
     run = world.claimed(instance_types=(G6, G5))
-    world.compute.fail_next("price", ProviderFault("no_answer", "None."))
+    world.compute.fail_next("prices", ProviderFault("no_answer", "None."))
 
     with pytest.raises(ProviderFault):
         chosen(world, choices, run.refusing(IN_G6[0]).refusing(IN_G6[1]))
@@ -134,5 +168,5 @@ def test_a_connection_that_was_never_checked_is_not_used(world: World, choices: 
 
 def test_only_aws_is_asked(world: World, choices: Choices) -> None:
     with pytest.raises(Configuration) as caught:
-        choices.next(world.claimed(), s3_connection(), compute=world.compute)
+        choices.next(world.claimed(), s3_connection(), None, compute=world.compute)
     assert caught.value.code == "not_aws"

@@ -9,7 +9,7 @@ from tensorant.domain.errors import Conflict, FailureClass, ProviderError, Quota
 from tensorant.domain.failures import Failure
 from tensorant.domain.machines import Disposition, Goal, Seen
 from tensorant.domain.runs import Adapter, Outcome
-from tensorant.services.conclusions import fail, failure_of, give_up, succeed
+from tensorant.services.conclusions import fail, failure_of, give_up, pass_over, succeed
 from tests.support.worlds import World
 
 ADAPTER = Adapter(key="runs/run-1/attempt-1/adapter.zip", etag='"e"', report=VerificationReport(sound=True))
@@ -95,6 +95,18 @@ def test_what_a_machine_had_trained_went_with_it(world: World, seen: Seen) -> No
     assert give(world, FailureClass.TRAINING) is Goal.GONE
 
 
+def test_a_machine_that_could_not_run_goes_and_the_run_goes_on(world: World) -> None:
+    rented = world.rented(Seen.SHUTTING_DOWN)
+    no_capacity = failure(FailureClass.CAPACITY)
+
+    assert pass_over(world.run, world.machine, no_capacity, store=world.store, clock=world.clock) is Goal.GONE
+
+    assert (world.run.outcome, world.run.refused) == (None, (rented.candidate,))
+    assert (world.machine.disposition, world.machine.refusal) == (Disposition.NOTHING_TO_KEEP, no_capacity)
+    assert not world.machine.closed
+    assert world.told() == ["machine_refused", "goal_gone"]
+
+
 def test_outcome_and_goal_are_written_together(world: World) -> None:
     world.rented()
 
@@ -147,6 +159,7 @@ def test_a_run_fails_once(world: World) -> None:
     [
         (Quota("VcpuLimitExceeded", "None left."), FailureClass.QUOTA, "VcpuLimitExceeded"),
         (Conflict("connection_not_ready", "It failed."), FailureClass.CONFIGURATION, "connection_not_ready"),
+        (Conflict("credentials_expire_early", "Soon."), FailureClass.CREDENTIALS, "credentials_expire_early"),
         (
             Conflict("dataset_not_valid", "It is not.", field="dataset_version_id"),
             FailureClass.DATASET,

@@ -1,26 +1,21 @@
-"""Connections: saved by an owner, checked by a worker, read by members."""
+"""Connections: saved by their keepers, read by members."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
-from tensorant.domain.connections import CheckItem, CheckVerdict, ConnectionStatus, Settings
-from tensorant.domain.errors import (
-    Conflict,
-    Credentials,
-    Forbidden,
-    NotFound,
-    ProviderError,
-    ProviderFault,
-    Throttled,
-)
-from tensorant.ports import ComputeCheck
-from tensorant.services.connections import ConnectionChecker, ConnectionReader, SavedConnections
-from tests.support.fakes.compute import GOOD_CHECK
+from tensorant.domain.connections import ConnectionStatus, CredentialKind, ManagedBy, Settings
+from tensorant.domain.errors import Conflict, Forbidden, NotFound, ProviderFault
+from tensorant.services.connections import ConnectionReader, SavedConnections
 from tests.support.worlds import (
+    ADMIN,
     AWS,
     AWS_SETTINGS,
     MEMBER,
+    NOON,
     ORG,
     OWNER,
     S3,
@@ -28,10 +23,18 @@ from tests.support.worlds import (
     STRANGER,
     World,
     aws_connection,
+    catalog,
     later,
 )
 
 SECRET = {"access_key_id": "AKIA", "secret_access_key": "very secret"}
+ROLE = replace(
+    AWS_SETTINGS,
+    credentials=CredentialKind.ROLE,
+    role_arn="arn:aws:iam::111122223333:role/tensorant-training",
+)
+OURS = replace(AWS_SETTINGS, credentials=CredentialKind.SAME_ACCOUNT)
+PLATFORM: dict[str, Any] = {"managed_by": ManagedBy.PLATFORM}
 
 
 @pytest.fixture
@@ -42,11 +45,6 @@ def saved(world: World) -> SavedConnections:
 @pytest.fixture
 def reader(world: World) -> ConnectionReader:
     return ConnectionReader(world.store)
-
-
-@pytest.fixture
-def checker(world: World) -> ConnectionChecker:
-    return ConnectionChecker(world.store, world.computes, world.storages, world.clock)
 
 
 def test_an_owner_saves_a_connection_and_its_check_starts(world: World, saved: SavedConnections) -> None:
@@ -105,87 +103,94 @@ def test_checking_again_is_marked_and_started(world: World, saved: SavedConnecti
     assert world.workers.checks == [(ORG, AWS)]
 
 
-# -- the worker --------------------------------------------------------------------------------------------
-
-
-def test_a_good_check_stores_account_image_and_catalog(world: World, checker: ConnectionChecker) -> None:
-    world.store.commit(
-        aws_connection(status=ConnectionStatus.CHECKING, account_id=None, image=None, version=1)
+def test_temporary_credentials_are_stored_with_their_end(world: World, saved: SavedConnections) -> None:
+    connection = saved.create(
+        OWNER, ORG, name="GPUs", settings=AWS_SETTINGS, secret=SECRET, expire_at=later(hours=8)
     )
-    world.clock.forward(minutes=1)
 
-    checker.check(ORG, AWS)
-
-    connection, catalog = world.store.connection(ORG, AWS), world.store.catalog(AWS)
-    assert connection.status is ConnectionStatus.CONNECTED
-    assert (connection.account_id, connection.image) == (GOOD_CHECK.account_id, GOOD_CHECK.image)
-    assert connection.checked_at == later(minutes=1)
-    assert catalog is not None
-    assert (catalog.types, catalog.excluded) == (GOOD_CHECK.types, GOOD_CHECK.excluded)
-    assert catalog.priced_at == later(minutes=1)
-    assert world.compute.asked("ask") == []
+    assert world.store.connection(ORG, connection.id).credentials_expire_at == later(hours=8)
 
 
-def test_a_failed_check_is_a_result_and_keeps_the_catalog(world: World, checker: ConnectionChecker) -> None:
-    before = world.store.catalog(AWS)
-    item = CheckItem(name="image", verdict=CheckVerdict.FAILED, seen="no such image", mend="Choose one.")
-    world.compute.check_result = ComputeCheck(items=(item,), account_id=None, image=None)
-
-    connection = checker.check(ORG, AWS)
-
-    assert connection.status is ConnectionStatus.FAILED
-    assert connection.checks == (item,)
-    assert world.store.catalog(AWS) == before
-
-
-def test_a_provider_that_cannot_be_opened_is_a_result(world: World, checker: ConnectionChecker) -> None:
-    error = world.computes.trouble = Credentials("credentials_missing", "Not stored.", mend="Save them.")
-
-    connection = checker.check(ORG, AWS)
-
-    (item,) = connection.checks
-    assert connection.status is ConnectionStatus.FAILED
-    assert (item.seen, item.mend) == (error.message, error.mend)
-
-
-@pytest.mark.parametrize(
-    "error", [ProviderFault("no_answer", "None."), Throttled("RequestLimitExceeded", "Slow down.")]
-)
-@pytest.mark.parametrize("when", ["opening", "checking"])
-def test_a_provider_that_does_not_answer_proves_nothing(
-    world: World, checker: ConnectionChecker, error: ProviderError, when: str
+def test_a_role_gets_an_external_id_and_a_secret_without_content(
+    world: World, saved: SavedConnections
 ) -> None:
-    before = world.store.connection(ORG, AWS)
-    if when == "opening":
-        world.computes.trouble = error
-    else:
-        world.compute.fail_next("check", error)
+    first = saved.create(OWNER, ORG, name="GPUs", settings=ROLE, secret={})
+    second = saved.create(OWNER, ORG, name="GPUs", settings=ROLE, secret={})
 
-    with pytest.raises(type(error)):
-        checker.check(ORG, AWS)
-
-    assert world.store.connection(ORG, AWS) == before
+    stored = world.store.connection(ORG, first.id).settings
+    assert stored == replace(ROLE, external_id=f"{102:032}")
+    assert first.settings != second.settings
+    assert world.secrets.read(first.id) == {}
 
 
-def test_storage_is_checked_by_its_own_probe(world: World, checker: ConnectionChecker) -> None:
-    assert checker.check(ORG, S3).status is ConnectionStatus.CONNECTED
-    assert world.store.catalog(S3) is None
+def test_keys_have_no_external_id(saved: SavedConnections) -> None:
+    connection = saved.create(OWNER, ORG, name="GPUs", settings=AWS_SETTINGS, secret=SECRET)
+
+    assert connection.settings == AWS_SETTINGS
 
 
-def test_a_change_in_between_is_read_again(world: World, checker: ConnectionChecker) -> None:
-    world.store.before_next_commit(lambda: world.store.commit(aws_connection(name="renamed", version=1)))
-
-    assert checker.check(ORG, AWS).name == "renamed"
+# -- the platform's ----------------------------------------------------------------------------------------
 
 
-def test_checking_twice_renews_the_catalog(world: World, checker: ConnectionChecker) -> None:
-    checker.check(ORG, AWS)
-    world.clock.forward(hours=1)
-    checker.check(ORG, AWS)
+@pytest.mark.parametrize("settings", [AWS_SETTINGS, ROLE, OURS])
+def test_a_platform_admin_makes_one_for_any_organization(
+    world: World, saved: SavedConnections, settings: Settings
+) -> None:
+    connection = saved.create(ADMIN, ORG, name="shared", settings=settings, secret={}, **PLATFORM)
 
-    catalog = world.store.catalog(AWS)
-    assert catalog is not None
-    assert catalog.priced_at == later(hours=1)
+    assert world.store.connection(ORG, connection.id).managed_by is ManagedBy.PLATFORM
+    assert world.workers.checks == [(ORG, connection.id)]
+
+
+def test_an_unknown_organization_gets_none(saved: SavedConnections) -> None:
+    with pytest.raises(NotFound):
+        saved.create(ADMIN, "org-9", name="shared", settings=OURS, secret={}, **PLATFORM)
+
+
+def test_an_owner_makes_none_for_the_platform(world: World, saved: SavedConnections) -> None:
+    with pytest.raises(Forbidden) as caught:
+        saved.create(OWNER, ORG, name="shared", settings=AWS_SETTINGS, secret=SECRET, **PLATFORM)
+
+    assert caught.value.code == "platform_admin_only"
+    assert world.secrets.secrets == {}
+
+
+def test_an_owner_does_not_spend_the_deployment_s_own_account(world: World, saved: SavedConnections) -> None:
+    with pytest.raises(Forbidden) as caught:
+        saved.create(OWNER, ORG, name="ours", settings=OURS, secret={})
+
+    assert (caught.value.code, caught.value.field) == ("same_account_by_platform_only", "credentials.kind")
+    assert caught.value.mend
+    assert world.secrets.secrets == {}
+
+
+def test_a_platform_admin_is_not_an_owner(saved: SavedConnections) -> None:
+    with pytest.raises(NotFound):
+        saved.create(ADMIN, ORG, name="GPUs", settings=AWS_SETTINGS, secret=SECRET)
+    with pytest.raises(NotFound):
+        saved.check_again(ADMIN, ORG, AWS)
+
+
+def test_only_its_admin_checks_the_platform_s(world: World, saved: SavedConnections) -> None:
+    world.store.commit(aws_connection(**PLATFORM, version=1))
+
+    for actor in (OWNER, MEMBER):
+        with pytest.raises(Forbidden) as caught:
+            saved.check_again(actor, ORG, AWS)
+        assert caught.value.code == "platform_managed"
+        assert caught.value.mend
+    with pytest.raises(NotFound):
+        saved.check_again(STRANGER, ORG, AWS)
+    assert world.workers.checks == []
+
+    assert saved.check_again(ADMIN, ORG, AWS).status is ConnectionStatus.CHECKING
+
+
+def test_members_use_and_read_the_platform_s(world: World, reader: ConnectionReader) -> None:
+    world.store.commit(aws_connection(**PLATFORM, version=1))
+
+    assert reader.show(MEMBER, ORG, AWS).managed_by is ManagedBy.PLATFORM
+    assert reader.catalog(MEMBER, ORG, AWS).types
 
 
 # -- reading -----------------------------------------------------------------------------------------------
@@ -210,18 +215,24 @@ def test_before_the_first_check_there_is_no_catalog(world: World, reader: Connec
     assert caught.value.code == "catalog_missing"
 
 
-def test_other_credentials_are_stored_and_checked(world: World, saved: SavedConnections) -> None:
-    other = {"access_key_id": "AKIB", "secret_access_key": "another secret"}
+def test_after_a_move_there_is_no_catalog_until_the_check(world: World, reader: ConnectionReader) -> None:
+    world.store.commit(catalog(version=1).emptied())
 
-    connection = saved.replace_credentials(OWNER, ORG, AWS, secret=other)
-
-    assert world.secrets.read(AWS) == other
-    assert connection.status is ConnectionStatus.CHECKING
-    assert world.workers.checks == [(ORG, AWS)]
+    with pytest.raises(Conflict) as caught:
+        reader.catalog(MEMBER, ORG, AWS)
+    assert caught.value.code == "catalog_missing"
 
 
-def test_only_an_owner_replaces_credentials(world: World, saved: SavedConnections) -> None:
-    with pytest.raises(Forbidden):
-        saved.replace_credentials(MEMBER, ORG, AWS, secret=SECRET)
+def test_a_removed_connection_is_not_there_for_people(
+    world: World, reader: ConnectionReader, saved: SavedConnections
+) -> None:
+    world.store.commit(aws_connection(version=1).remove(at=NOON))
 
-    assert world.secrets.secrets == {}
+    assert [each.id for each in reader.list(MEMBER, ORG)] == [S3]
+    with pytest.raises(NotFound):
+        reader.show(MEMBER, ORG, AWS)
+    with pytest.raises(NotFound):
+        reader.catalog(MEMBER, ORG, AWS)
+    with pytest.raises(NotFound):
+        saved.check_again(OWNER, ORG, AWS)
+    assert world.store.connection(ORG, AWS).removed

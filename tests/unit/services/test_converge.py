@@ -8,7 +8,7 @@ import pytest
 
 from tensorant.domain.errors import Conflict, FailureClass, NotYetConfirmed, ProviderFault
 from tensorant.domain.failures import Failure
-from tensorant.domain.machines import Disposition, Goal, MachineState, Observation, Seen
+from tensorant.domain.machines import Disposition, Goal, MachineState, Observation, RootVolume, Seen
 from tensorant.domain.runs import Operation, Outcome
 from tensorant.domain.steps import Next
 from tensorant.services.converge import Converger, converge, record
@@ -303,3 +303,51 @@ def test_a_refused_ask_gives_its_run_the_reason(world: World, converger: Converg
     converger.toward(step(), Goal.STOPPED, confirm=True)
 
     assert (world.run.outcome, world.run.failure) == (Outcome.FAILED, refusal)
+
+
+# -- disks that stay ---------------------------------------------------------------------------------------
+
+GOES = RootVolume(volume_id="vol-1", deleted_on_termination=True)
+
+
+def told_of_disks(world: World) -> list[str]:
+    return [fact.message for fact in world.store.timeline(RUN) if fact.kind == "machine_volume_kept"]
+
+
+def test_a_disk_that_comes_into_sight_is_recorded_and_no_news(world: World) -> None:
+    rented = world.rented()
+    world.compute.instances[rented.instance_id or ""].volume = GOES
+
+    once(world)
+
+    assert world.machine.root_volume == GOES
+    assert world.told() == []
+
+
+def test_a_disk_that_was_changed_to_stay_is_told_once(world: World) -> None:
+    rented = world.rented(root_volume=GOES)
+    world.compute.keep_volume(rented.instance_id or "")
+
+    for _ in range(3):
+        once(world)
+
+    (message,) = told_of_disks(world)
+    assert "vol-1" in message
+    assert "delete the disk by hand" in message
+    assert world.told() == ["machine_volume_kept"]
+
+
+def test_a_released_machine_says_what_it_left_behind(world: World) -> None:
+    rented = world.rented(**VERIFIED)
+    world.compute.keep_volume(rented.instance_id or "")
+    once(world)
+    world.compute.let_time_pass()
+
+    once(world)
+
+    assert world.machine.closed
+    assert world.machine.left_over_volume == RootVolume(volume_id="vol-1", deleted_on_termination=False)
+    released = world.store.timeline(RUN)[-1]
+    assert released.kind == "machine_released"
+    assert "The disk vol-1 was left behind" in released.message
+    assert len(told_of_disks(world)) == 1

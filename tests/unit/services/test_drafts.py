@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tensorant.domain.connections import ConnectionStatus
-from tensorant.domain.errors import Conflict, Invalid, NotFound, Price, Rejected
+from tensorant.domain.errors import Conflict, Invalid, NotFound, Rejected
 from tensorant.domain.projects import DatasetStatus, Project
-from tensorant.services.drafts import Drafts, Reviews
+from tensorant.domain.storages import S3_ABILITIES
+from tensorant.services.drafts import Drafts
 from tensorant.services.projects import Projects
 from tests.support.worlds import (
     AWS,
@@ -19,7 +20,6 @@ from tests.support.worlds import (
     MEMBER,
     NOON,
     ORG,
-    RUN,
     S3,
     STRANGER,
     World,
@@ -37,11 +37,6 @@ CHECKING, FAILED = ConnectionStatus.CHECKING, ConnectionStatus.FAILED
 @pytest.fixture
 def drafts(world: World) -> Drafts:
     return Drafts(world.store, world.clock, world.ids)
-
-
-@pytest.fixture
-def reviews(world: World) -> Reviews:
-    return Reviews(world.store, world.computes, world.clock)
 
 
 def test_a_draft_is_stored_and_rents_nothing(world: World, drafts: Drafts) -> None:
@@ -137,6 +132,17 @@ def test_the_projects_storage_must_be_ready(world: World, drafts: Drafts, change
     assert (caught.value.code, caught.value.field) == ("connection_not_ready", "project_id")
 
 
+def test_storage_without_presigned_urls_takes_no_runs_yet(world: World, drafts: Drafts) -> None:
+    poor = replace(S3_ABILITIES, presigned=False)
+    world.store.commit(s3_connection(abilities=poor, version=1))
+
+    with pytest.raises(Conflict) as caught:
+        drafts.create(MEMBER, ORG, draft())
+
+    assert (caught.value.code, caught.value.field) == ("storage_without_presigning", "project_id")
+    assert "presigned URLs" in caught.value.mend
+
+
 def test_another_check_under_way_does_not_stop_a_draft(world: World, drafts: Drafts) -> None:
     world.store.commit(
         aws_connection(status=CHECKING, version=1), s3_connection(status=CHECKING, checked_at=NOON, version=1)
@@ -156,31 +162,6 @@ def test_a_type_without_a_price_is_refused_with_that_reason(world: World, drafts
 def test_a_stranger_drafts_nothing(drafts: Drafts) -> None:
     with pytest.raises(NotFound):
         drafts.create(STRANGER, ORG, draft())
-
-
-# -- reviews -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("limit", "within"), [("0.8207", True), ("0.8206", False)])
-def test_a_review_quotes_the_price_of_this_moment(
-    world: World, reviews: Reviews, *, limit: str, within: bool
-) -> None:
-    world.drafted(price_limit_usd_per_hour=Decimal(limit))
-
-    review = reviews.review(MEMBER, ORG, RUN)
-
-    assert review.quote.usd_per_hour == Decimal("0.8207")
-    assert review.quote.disk_gib == 65 + 30 + 50
-    assert review.within_limit is within
-    assert world.compute.calls == [("price", G6)]
-
-
-def test_an_unknown_price_is_no_quote(world: World, reviews: Reviews) -> None:
-    world.drafted()
-    world.compute.prices.clear()
-
-    with pytest.raises(Price):
-        reviews.review(MEMBER, ORG, RUN)
 
 
 # -- projects ----------------------------------------------------------------------------------------------

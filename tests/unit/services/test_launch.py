@@ -20,6 +20,7 @@ from tensorant.domain.errors import (
 from tensorant.domain.runs import Outcome
 from tensorant.domain.steps import Next
 from tensorant.services.launch import Launches, Validator
+from tensorant.services.reviews import Reviews
 from tests.support.worlds import (
     G5,
     G6,
@@ -172,7 +173,7 @@ def test_a_price_above_the_limit_or_unknown_ends_the_run(
 ) -> None:
     # 1.9842 + 0.0159 = 2.0001, a hundredth of a cent above the limit of two dollars
     world.launched()
-    world.compute.prices[G6] = None if price is None else Decimal(price)
+    world.compute.prices_per_hour[G6] = None if price is None else Decimal(price)
     world.compute.disk_usd_per_gib_month = None if disk is None else Decimal(disk)
 
     answer = validator.claim(step())
@@ -186,7 +187,7 @@ def test_a_price_above_the_limit_or_unknown_ends_the_run(
 
 def test_a_price_at_the_limit_is_claimed(world: World, validator: Validator) -> None:
     world.launched()
-    world.compute.prices[G6] = Decimal("1.9841")
+    world.compute.prices_per_hour[G6] = Decimal("1.9841")
 
     assert validator.claim(step()).next is Next.LAUNCH
 
@@ -196,7 +197,7 @@ def test_a_doubtful_answer_is_repeated_by_the_workflow(
     world: World, validator: Validator, error: TensorantError
 ) -> None:
     world.launched()
-    world.compute.fail_next("price", error)
+    world.compute.fail_next("prices", error)
 
     with pytest.raises(type(error)):
         validator.claim(step())
@@ -258,13 +259,77 @@ def test_lost_credentials_end_the_run_with_their_own_class(world: World, validat
     assert world.run.failure.failure_class is FailureClass.CREDENTIALS
 
 
-def test_the_first_type_is_priced(world: World, validator: Validator) -> None:
+def test_all_acceptable_types_are_priced_at_once_and_the_first_affordable_one_is_claimed(
+    world: World, validator: Validator
+) -> None:
+    # the limit is two dollars
     world.launched(instance_types=(G5, G6))
-    world.compute.prices[G5] = Decimal("1.006")
+    world.compute.prices_per_hour[G5] = Decimal("1.9842")
+
+    assert validator.claim(step()).next is Next.LAUNCH
+    assert world.run.quote is not None
+    assert world.run.quote.instance_type == G6
+    assert world.compute.calls == [("prices", "g5.xlarge g6.xlarge")]
+
+
+def test_if_no_type_is_affordable_the_first_ones_price_is_the_reason(
+    world: World, validator: Validator
+) -> None:
+    world.launched(instance_types=(G5, G6), price_limit_usd_per_hour=Decimal("0.5"))
 
     validator.claim(step())
 
-    assert world.compute.asked("price") == [G5]
+    assert world.run.failure is not None
+    assert world.run.failure.code == "price_unknown"  # of g5.xlarge, which has none here
+
+
+def test_a_price_that_rises_between_review_and_launch_stops_before_anything_is_asked_for(
+    world: World, validator: Validator
+) -> None:
+    # the limit of two dollars is good for what the review quotes: 0.8048 + 0.0159
+    world.drafted()
+    reviewed = Reviews(world.store, world.computes, world.clock).review(MEMBER, ORG, RUN)
+    Launches(world.store, world.workflow, world.clock).launch(MEMBER, ORG, RUN)
+    world.compute.prices_per_hour[G6] = Decimal("1.9842")
+
+    answer = validator.claim(step())
+
+    assert (reviewed.within_limit, reviewed.problems) == (True, ())
+    assert answer.next is Next.END
+    assert world.run.failure is not None
+    assert world.run.failure.code == "price_above_limit"
+    assert world.compute.asked("ask") == []
+    assert world.store.machines(RUN) == []
+
+
+@pytest.mark.parametrize(
+    ("expire", "next_step"),
+    [({"minutes": 149, "seconds": 59}, Next.END), ({"minutes": 150}, Next.LAUNCH)],
+)
+def test_credentials_must_outlast_the_limit_by_half_an_hour(
+    world: World, validator: Validator, expire: dict[str, float], next_step: Next
+) -> None:
+    world.launched()  # two hours
+    world.store.commit(aws_connection(version=1, credentials_expire_at=later(**expire)))
+
+    assert validator.claim(step()).next is next_step
+    if next_step is Next.END:
+        assert world.run.failure is not None
+        assert (world.run.failure.code, world.run.failure.failure_class) == (
+            "credentials_expire_early",
+            FailureClass.CREDENTIALS,
+        )
+        assert world.run.failure.mend
+        assert world.compute.calls == []
+
+
+def test_a_connection_that_was_removed_is_not_launched_on(world: World, validator: Validator) -> None:
+    world.launched()
+    world.store.commit(aws_connection(version=1, removed_at=later(minutes=1)))
+
+    assert validator.claim(step()).next is Next.END
+    assert world.run.failure is not None
+    assert world.run.failure.code == "connection_removed"
 
 
 def test_a_race_that_is_never_settled_is_a_conflict(world: World, launches: Launches) -> None:

@@ -10,7 +10,9 @@ import pytest
 from tensorant.contract import VerificationReport
 from tensorant.domain.errors import Conflict
 from tensorant.domain.machines import Disposition, Goal, MachineState, Seen
+from tensorant.domain.maintenance import ScheduledChange
 from tensorant.domain.runs import Adapter, Outcome, Phase, Progress
+from tensorant.services.converge import converge
 from tensorant.services.runs import Adapters, RunReader
 from tests.support.fakes.files import etag
 from tests.support.worlds import MEMBER, ORG, RUN, World, later, machine
@@ -149,3 +151,33 @@ def test_without_a_verified_adapter_there_is_nothing_to_download(world: World) -
     with pytest.raises(Conflict) as caught:
         Adapters(world.store, world.storages).download(MEMBER, ORG, RUN)
     assert caught.value.code == "no_adapter"
+
+
+def test_a_run_shows_what_is_scheduled_for_its_machine(world: World, reader: RunReader) -> None:
+    rented = world.rented()
+    change = ScheduledChange(
+        code="AWS_EC2_INSTANCE_STOP_SCHEDULED",
+        starts_at=later(days=1),
+        instance_ids=(rented.instance_id or "",),
+    )
+    warning = change.warning(rented, at=later(hours=1))
+    world.store.commit(facts=[warning])
+
+    assert reader.show(MEMBER, ORG, RUN).warnings == (warning,)
+
+    world.change_machine(**GONE, confirmed_gone_at=later(hours=2))
+    assert reader.show(MEMBER, ORG, RUN).warnings == ()
+
+
+def test_a_disk_that_outlives_its_machine_stays_a_warning(world: World, reader: RunReader) -> None:
+    rented = world.rented(**GONE)
+    world.compute.keep_volume(rented.instance_id or "")
+    for _ in range(2):  # terminated, then seen to be gone
+        converge(world.machine, compute=world.compute, store=world.store, clock=world.clock)
+        world.compute.let_time_pass()
+
+    status = reader.show(MEMBER, ORG, RUN)
+
+    assert status.machine is not None
+    assert status.machine.closed
+    assert [each.kind for each in status.warnings] == ["machine_volume_kept"]

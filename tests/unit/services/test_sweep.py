@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from tensorant.domain.connections import Connection
 from tensorant.domain.errors import FailureClass, Permission, ProviderFault
 from tensorant.domain.machines import Disposition, Goal, MachineState, Seen
 from tensorant.domain.runs import Outcome
+from tensorant.services.removals import Purges
 from tensorant.services.sweep import Sweep, SweepReport
 from tests.support.fakes.compute import FakeCompute, Instance
 from tests.support.worlds import (
@@ -17,12 +19,14 @@ from tests.support.worlds import (
     DEPLOYMENT,
     NOON,
     RUN,
+    S3,
     World,
     aws_connection,
     catalog,
     later,
     machine,
     run,
+    s3_connection,
 )
 
 STOPPED: dict[str, Any] = {"goal": Goal.STOPPED}
@@ -34,7 +38,8 @@ NOTHING = SweepReport()
 
 @pytest.fixture
 def sweep(world: World) -> Sweep:
-    return Sweep(world.store, world.computes, world.workflow, world.clock, DEPLOYMENT)
+    purges = Purges(world.store, world.secrets, world.clock)
+    return Sweep(world.store, world.computes, world.workflow, world.clock, purges, DEPLOYMENT)
 
 
 def under_way(world: World) -> None:
@@ -367,3 +372,50 @@ def test_a_kept_disk_is_told_of_after_one_three_and_seven_days(world: World, swe
         world.clock.forward(days=1)
 
     assert told == [0, 1, 1, 2, 2, 2, 2, 3]
+
+
+# -- removed connections -----------------------------------------------------------------------------------
+
+
+def remove(world: World, *connections: Connection) -> None:
+    """Removed at noon; their credentials are still kept."""
+    for connection in connections:
+        world.secrets.write(connection.id, {"access_key_id": "AKIA"})
+        world.store.commit(connection.remove(at=NOON))
+
+
+def test_the_credentials_of_removed_connections_are_deleted_after_a_grace(world: World, sweep: Sweep) -> None:
+    remove(world, aws_connection(version=1), s3_connection(version=1))
+
+    world.clock.forward(minutes=14)
+    assert sweep.sweep() == NOTHING
+    assert set(world.secrets.secrets) == {AWS, S3}
+    world.clock.forward(minutes=1)
+    assert sweep.sweep() == SweepReport(purged=[AWS, S3])
+    assert world.secrets.secrets == {}
+
+    world.compute.calls.clear()
+    assert sweep.sweep() == NOTHING
+    assert world.compute.calls == []
+
+
+def test_a_removed_connection_is_visited_until_its_credentials_are_deleted(
+    world: World, sweep: Sweep
+) -> None:
+    remove(world, aws_connection(version=1))
+    world.compute.add(
+        Instance("i-lost", "token", "", Seen.PENDING, NOON, tags={"tensorant:deployment": DEPLOYMENT})
+    )
+
+    assert sweep.sweep() == SweepReport(unknown=["i-lost"])
+
+
+def test_revoked_credentials_do_not_keep_a_removed_connection(world: World, sweep: Sweep) -> None:
+    remove(world, aws_connection(version=1))
+    world.computes.trouble = Permission("AccessDenied", "No.", mend="Allow it.")
+    world.clock.forward(minutes=15)
+
+    report = sweep.sweep()
+
+    assert report.purged == [AWS]
+    assert report.troubled == {AWS: "No. Allow it."}

@@ -8,13 +8,15 @@
 | catalog of a connection                | CONNECTION#id    | CATALOG               |                   |                   |
 | project; an organization's             | ORG#id           | PROJECT#id            |                   |                   |
 | dataset version; a project's           | ORG#id           | DATASET#id            | PROJECT#id        | DATASET#created   |
+| version of a project with a content    | PROJECT#id       | CONTENT#sha256        |                   |                   |
 | run; an organization's, newest first   | RUN#id           | RUN                   | ORG#id#RUNS       | created#id        |
 | machine; a run's; by instance          | RUN#id           | MACHINE#attempt       | INSTANCE#a#r#i    | RUN#id            |
 | timeline of a run, in order of storing | RUN#id           | FACT#id               | TIMELINE#id       | stored#n          |
 | progress, terminal event, signals      | RUN#id           | PROGRESS, TERMINAL#n, SIGNALS |           |                   |
 
 A second index, `gsi2`, holds only what the sweep must see: machines that are not closed (OPEN#MACHINES),
-runs that are under way (OPEN#RUNS), and the connections that machines are made with (COMPUTE#CONNECTIONS).
+runs that are under way (OPEN#RUNS), the connections that machines are made with (COMPUTE#CONNECTIONS), and
+removed connections until their credentials are deleted (REMOVED#CONNECTIONS).
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from typing import TypedDict
 from tensorant.domain.connections import Catalog, Connection
 from tensorant.domain.identity import Member, Organization
 from tensorant.domain.machines import Machine
-from tensorant.domain.projects import DatasetVersion, Project
+from tensorant.domain.projects import DatasetContent, DatasetVersion, Project
 from tensorant.domain.runs import Run
 from tensorant.domain.timeline import Fact
 from tensorant.ports import Entity
@@ -33,7 +35,9 @@ INDEX = "gsi1"
 OPEN_INDEX = "gsi2"
 OPEN_MACHINES = "OPEN#MACHINES"
 RUNS_UNDER_WAY = "OPEN#RUNS"
+OPEN_DATASETS = "OPEN#DATASETS"
 COMPUTE_CONNECTIONS = "COMPUTE#CONNECTIONS"
+REMOVED_CONNECTIONS = "REMOVED#CONNECTIONS"
 
 
 class Key(TypedDict):
@@ -63,6 +67,10 @@ def project(organization_id: str, project_id: str) -> Key:
 
 def dataset(organization_id: str, version_id: str) -> Key:
     return {"pk": f"ORG#{organization_id}", "sk": f"DATASET#{version_id}"}
+
+
+def dataset_content(project_id: str, sha256: str) -> Key:
+    return {"pk": f"PROJECT#{project_id}", "sk": f"CONTENT#{sha256}"}
 
 
 def run(run_id: str) -> Key:
@@ -112,22 +120,30 @@ def timeline_index(run_id: str) -> str:
 def of(entity: Entity) -> Key:
     """The primary key of anything versioned."""
     match entity:
+        case Catalog():
+            return catalog(entity.connection_id)
+        case DatasetContent():
+            return dataset_content(entity.project_id, entity.sha256)
+        case Run():
+            return run(entity.id)
+        case Machine():
+            return machine(entity.run_id, entity.attempt)
+        case _:
+            return _of_organization(entity)
+
+
+def _of_organization(entity: Organization | Member | Connection | Project | DatasetVersion) -> Key:
+    match entity:
         case Organization():
             return organization(entity.id)
         case Member():
             return member(entity.organization_id, entity.subject)
         case Connection():
             return connection(entity.organization_id, entity.id)
-        case Catalog():
-            return catalog(entity.connection_id)
         case Project():
             return project(entity.organization_id, entity.id)
         case DatasetVersion():
             return dataset(entity.organization_id, entity.id)
-        case Run():
-            return run(entity.id)
-        case Machine():
-            return machine(entity.run_id, entity.attempt)
 
 
 def index_of(entity: Entity) -> dict[str, str]:
@@ -151,8 +167,13 @@ def open_index_of(entity: Entity) -> dict[str, str]:
     match entity:
         case Machine() if not entity.closed:
             return {"gsi2pk": OPEN_MACHINES, "gsi2sk": f"{entity.run_id}#{entity.attempt:04d}"}
+        case Connection() if entity.removed:
+            kept = entity.purged_at is None
+            return {"gsi2pk": REMOVED_CONNECTIONS, "gsi2sk": entity.id} if kept else {}
         case Connection() if entity.kind.is_compute:
             return {"gsi2pk": COMPUTE_CONNECTIONS, "gsi2sk": entity.id}
+        case DatasetVersion() if entity.is_open:
+            return {"gsi2pk": OPEN_DATASETS, "gsi2sk": f"{entity.organization_id}#{entity.id}"}
         case Run() if entity.under_way:
             return {"gsi2pk": RUNS_UNDER_WAY, "gsi2sk": entity.id}
         case _:

@@ -16,7 +16,7 @@ from tensorant.domain.connections import Catalog, Connection
 from tensorant.domain.errors import Conflict, NotFound, ProviderFault, Throttled
 from tensorant.domain.identity import Member, Organization
 from tensorant.domain.machines import Machine
-from tensorant.domain.projects import DatasetVersion, Project
+from tensorant.domain.projects import DatasetContent, DatasetVersion, Project
 from tensorant.domain.runs import Progress, Run
 from tensorant.domain.timeline import Fact
 from tensorant.ports import Entity
@@ -164,6 +164,13 @@ class DynamoStore:
         found = self._listed(DatasetVersion, index=keys.project_index(project_id))
         return [each for each in found if each.organization_id == organization_id]
 
+    def dataset_content(self, project_id: str, sha256: str) -> DatasetContent | None:
+        item = self._item(keys.dataset_content(project_id, sha256))
+        return value(DatasetContent, item) if item else None
+
+    def open_dataset_versions(self) -> Sequence[DatasetVersion]:
+        return self._listed(DatasetVersion, open_index=keys.OPEN_DATASETS)
+
     def run(self, run_id: str) -> Run:
         return self._get(Run, keys.run(run_id), "run", run_id)
 
@@ -181,6 +188,9 @@ class DynamoStore:
 
     def compute_connections(self) -> Sequence[Connection]:
         return self._listed(Connection, open_index=keys.COMPUTE_CONNECTIONS)
+
+    def removed_connections(self) -> Sequence[Connection]:
+        return self._listed(Connection, open_index=keys.REMOVED_CONNECTIONS)
 
     def runs_under_way(self) -> Sequence[Run]:
         return self._listed(Run, open_index=keys.RUNS_UNDER_WAY)

@@ -1,11 +1,12 @@
-"""Reading connections and their GPU catalogs. The connections function creates and checks them."""
+"""Reading connections and their GPU catalogs. The connections function creates, changes and checks them."""
 
 from __future__ import annotations
 
 from tensorant import bootstrap
+from tensorant.handlers.connection_views import CatalogView, ConnectionView
 from tensorant.handlers.http import actor
 from tensorant.handlers.http import router as new_router
-from tensorant.handlers.views import CatalogView, ConnectionView, Listed
+from tensorant.handlers.views import Listed
 
 router = new_router()
 
@@ -13,7 +14,8 @@ router = new_router()
 @router.get("/v1/organizations/<organization_id>/connections")
 def list_connections(organization_id: str) -> Listed[ConnectionView]:
     connections = bootstrap.connection_reader().list(actor(router.current_event), organization_id)
-    return Listed(items=[ConnectionView.of(each) for each in connections])
+    now = bootstrap.clock().now()
+    return Listed(items=[ConnectionView.of(each, now=now) for each in connections])
 
 
 @router.get("/v1/organizations/<organization_id>/connections/<connection_id>")
@@ -22,7 +24,7 @@ def show_connection(organization_id: str, connection_id: str) -> ConnectionView:
     connection = bootstrap.connection_reader().show(
         actor(router.current_event), organization_id, connection_id
     )
-    return ConnectionView.of(connection)
+    return ConnectionView.of(connection, now=bootstrap.clock().now())
 
 
 @router.get("/v1/organizations/<organization_id>/connections/<connection_id>/gpus")

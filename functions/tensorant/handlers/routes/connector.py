@@ -8,10 +8,9 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, Field
 
 from tensorant import bootstrap
-from tensorant.domain.connections import AwsSettings
+from tensorant.handlers.connection_requests import AwsPlace
 from tensorant.handlers.http import actor
 from tensorant.handlers.http import router as new_router
-from tensorant.handlers.requests import CONNECTION_REGION, Request
 from tensorant.services.connector import Made, Wanted
 
 router = new_router()
@@ -31,34 +30,13 @@ AccountId = Annotated[
 ]
 
 
-class AwsPolicyRequest(Request):
+class AwsPolicyRequest(AwsPlace):
     """The settings of a connection that is still to be made, and what its policy is to hold besides."""
 
     account_id: Annotated[str, Field(pattern=ACCOUNT)]
-    region: Annotated[str, Field(pattern=CONNECTION_REGION)]
-    image_id: Annotated[str, Field(pattern=r"^ami-[0-9a-f]{8,17}$")]
-    subnet_ids: Annotated[
-        list[Annotated[str, Field(pattern=r"^subnet-[0-9a-f]{8,17}$")]], Field(min_length=1, max_length=16)
-    ]
-    security_group_id: Annotated[str, Field(pattern=r"^sg-[0-9a-f]{8,17}$")]
-    key_name: Annotated[str, Field(min_length=1, max_length=255)] | None = None
-    instance_profile_arn: (
-        Annotated[str, Field(pattern=r"^arn:aws:iam::\d{12}:instance-profile/.+$")] | None
-    ) = None
-
     quota: bool = False
     checks: bool = False
     profile_role_arn: Annotated[str, Field(pattern=ROLE, max_length=2048)] | None = None
-
-    def settings(self) -> AwsSettings:
-        return AwsSettings(
-            region=self.region,
-            image_id=self.image_id,
-            subnet_ids=tuple(self.subnet_ids),
-            security_group_id=self.security_group_id,
-            key_name=self.key_name,
-            instance_profile_arn=self.instance_profile_arn,
-        )
 
 
 class PolicyView(BaseModel):

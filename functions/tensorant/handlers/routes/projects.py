@@ -5,10 +5,11 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from tensorant import bootstrap
+from tensorant.handlers.dataset_views import DatasetView, UploadView
 from tensorant.handlers.http import actor
 from tensorant.handlers.http import router as new_router
 from tensorant.handlers.requests import CreateDatasetVersion, CreateProject
-from tensorant.handlers.views import DatasetView, Listed, ProjectView, UploadView
+from tensorant.handlers.views import Listed, ProjectView
 
 router = new_router()
 
