@@ -53,6 +53,10 @@ class LoraSpec(Wire):
     """`all-linear`, names, or a regular expression over full names."""
     use_rslora: bool = False
     use_dora: bool = False
+    lora_bias: bool = False
+    """Also train a bias on each `lora_B`."""
+    modules_to_save: tuple[ModuleName, ...] = ()
+    """Modules trained and saved whole beside the adapter, by name or the end of it."""
 
     @field_validator("target_modules")
     @classmethod
@@ -78,7 +82,7 @@ class TrainingSpec(Wire):
 
 
 class DatasetRef(Wire):
-    """A dataset version as stored: JSON Lines, one chat per row."""
+    """A dataset version as stored: JSON Lines in the normal form, not compressed."""
 
     sha256: Sha256
     rows: int = Field(ge=1)
@@ -100,8 +104,15 @@ class JobSpec(Wire):
     """Where the archive lies under the data directory."""
 
     def sha256(self) -> str:
-        """Hash of the canonical JSON; the manifest carries it, so an archive proves which job it answers."""
-        canonical = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        """Hash of the canonical JSON; the manifest carries it, so an archive proves which job it answers.
+
+        Fields that came later do not count while they are unset: jobs stored before keep their hash.
+        """
+        fields = self.model_dump(mode="json")
+        for later in ("lora_bias", "modules_to_save"):
+            if not fields["lora"][later]:
+                del fields["lora"][later]
+        canonical = json.dumps(fields, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
 
@@ -126,6 +137,32 @@ class TrainingMetrics(Wire):
     train_seconds: float | None = None
 
 
+class AdapterNorms(Wire):
+    """How far the training moved the model, as the trainer measured it in float32. Frobenius norms."""
+
+    lora_a: float
+    lora_b: float
+    """Of all matrices of a kind together."""
+    update: float
+    """Of what the adapter adds to all weights together: scaling times B A. DoRA's magnitudes are left out."""
+    largest_update: float
+    largest_module: str
+    """The module that changes most, and by how much."""
+    largest_value: float
+    """The largest absolute value of any saved number."""
+
+
+class BaseModules(Wire):
+    """The base model's layers that an adapter can cover, by name, with their shapes."""
+
+    linear: dict[str, list[int]]
+    """[outputs, inputs]."""
+    embeddings: dict[str, list[int]] = {}
+    """[tokens, width]."""
+    output: str | None = None
+    """The linear layer that makes tokens; `all-linear` leaves it out."""
+
+
 class Manifest(Wire):
     """What an archive says of itself. As a member it has no `archive`; the object beside it has."""
 
@@ -142,8 +179,13 @@ class Manifest(Wire):
     files: dict[str, FileDigest]
     """Every other member of the archive, by name."""
     metrics: TrainingMetrics = TrainingMetrics()
+    norms: AdapterNorms | None = None
+    base_modules: BaseModules | None = None
+    """As the trainer found them; None for models with too many to list."""
     versions: dict[str, str] = {}
     archive: ArchiveDigest | None = None
+    upload: int = Field(1, ge=1)
+    """Which upload this is, beside the archive: a repeated one differs from the one that was refused."""
 
 
 # -- the agent API ---------------------------------------------------------------------------------------
@@ -254,6 +296,8 @@ class HeartbeatReply(Wire):
     """`stop` asks the trainer to end: its attempt is no longer wanted."""
 
     stop: bool = False
+    uploads_wanted: int = 1
+    """How often the archive should have been uploaded by now: one more for each upload that arrived damaged."""
 
 
 class LogChunk(Wire):
@@ -324,9 +368,20 @@ class VerificationReport(Wire):
     checks: tuple[str, ...] = ()
     """The checks that passed, in order."""
     archive: ArchiveDigest | None = None
+    files: dict[str, FileDigest] = {}
+    """Size and hash of each member, as read from the archive."""
     tensors: int = 0
     parameters: int = 0
+    modules: int = 0
+    """How many of the base model's modules the adapter changes."""
+    base_modules: int | None = None
+    """How many linear modules the base model has, where the manifest lists them."""
     ranks: tuple[int, ...] = ()
     dtypes: tuple[str, ...] = ()
+    variant: str = ""
+    """LoRA, rsLoRA or DoRA, and what was trained beside it."""
+    norms: AdapterNorms | None = None
+    """As the trainer measured them."""
     manifest: Manifest | None = None
+    """Without its list of the base model's modules."""
     warnings: tuple[str, ...] = ()

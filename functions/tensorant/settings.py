@@ -53,6 +53,16 @@ class Settings:
         return self._require("STAGING_BUCKET")
 
     @property
+    def private_storage_allowed(self) -> bool:
+        """Whether customers' storage endpoints may be at private addresses."""
+        return self.environment.get("ALLOW_PRIVATE_STORAGE") == "true"
+
+    @property
+    def runpod_storage_endpoint(self) -> str:
+        """Of RunPod's S3 API, with {datacenter} in it, where it is reached by another address; else empty."""
+        return self.environment.get("RUNPOD_STORAGE_ENDPOINT", "")
+
+    @property
     def event_bus(self) -> str:
         """Name of the bus that facts of runs are published to."""
         return self._require("EVENT_BUS")

@@ -169,6 +169,34 @@ class Host:
         return self.asked.read_text()
 
 
+def test_docker_is_given_a_time_to_answer(tmp_path: Path) -> None:
+    """A daemon that hangs keeps its client waiting, and the host's heartbeats would go on."""
+    host = Host(tmp_path)
+    host.tool("docker", status=0)
+    host.tool("timeout", status=124)
+    script = f"""
+        fail() {{ echo "$1"; exit 1; }}
+        gist() {{ :; }}
+        sleep() {{ :; }}
+        RETRY_SECONDS=0
+        . {SCRIPTS}/preflight.sh
+        check_docker
+    """
+
+    said = subprocess.run(
+        ["/bin/bash", "-c", script],
+        env={"PATH": str(host.tools)},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+    assert said.stdout == "docker_unreachable\n"
+    assert set(host.asked.read_text().splitlines()) == {
+        "timeout --foreground --kill-after=10 120 docker version --format {{.Server.Version}}"
+    }
+
+
 def test_the_first_boot_arms_the_runs_limit(tmp_path: Path) -> None:
     asked = Host(tmp_path).boot()
 

@@ -13,8 +13,10 @@ import pytest
 from tensorant.adapters.event_bridge import DETAIL_TYPE, SOURCE, EventBridge
 from tensorant.contract import EventType
 from tensorant.domain.machines import Goal
+from tensorant.domain.maintenance import MACHINE_WARNING
 from tensorant.domain.runs import Outcome
 from tensorant.domain.timeline import Fact
+from tensorant.domain.volumes import VOLUME_KEPT
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "events.md").read_text(encoding="utf-8")
 SAMPLE, PATTERN = (json.loads(block) for block in re.findall(r"```json\n(.*?)```", DOCUMENT, re.DOTALL))
@@ -22,6 +24,8 @@ SAMPLE, PATTERN = (json.loads(block) for block in re.findall(r"```json\n(.*?)```
 KINDS = [
     *(kind for kind in EventType if kind is not EventType.STEP),
     *(f"run_{outcome}" for outcome in Outcome),
+    MACHINE_WARNING,
+    VOLUME_KEPT,
     *(f"goal_{goal.name.lower()}" for goal in Goal if goal is not Goal.RUN),
 ]
 

@@ -34,11 +34,11 @@ def pack(directory: Path, names: Iterable[str], manifest: Manifest, archive: Pat
     """
     files = {name: file_digest(directory / name) for name in sorted(names)}
     inside = manifest.model_copy(update={"files": files, "archive": None})
-    (directory / MANIFEST_MEMBER).write_text(_json(inside), encoding="utf-8")
+    (directory / MANIFEST_MEMBER).write_text(manifest_text(inside), encoding="utf-8")
     archive.parent.mkdir(parents=True, exist_ok=True)
     _write_zip(archive, directory, [*files, MANIFEST_MEMBER])
     beside = inside.model_copy(update={"archive": ArchiveDigest(**file_digest(archive).model_dump())})
-    manifest_path(archive).write_text(_json(beside), encoding="utf-8")
+    manifest_path(archive).write_text(manifest_text(beside), encoding="utf-8")
     return beside
 
 
@@ -47,7 +47,8 @@ def manifest_path(archive: Path) -> Path:
     return archive.with_name(MANIFEST_OBJECT)
 
 
-def _json(manifest: Manifest) -> str:
+def manifest_text(manifest: Manifest) -> str:
+    """The same bytes for the same manifest."""
     return manifest.model_dump_json(indent=2, exclude_none=True) + "\n"
 
 

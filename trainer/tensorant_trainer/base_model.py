@@ -81,6 +81,8 @@ def with_adapter(model: Any, lora: LoraSpec) -> Any:
         else list(lora.target_modules),
         use_rslora=lora.use_rslora,
         use_dora=lora.use_dora,
+        lora_bias=lora.lora_bias,
+        modules_to_save=list(lora.modules_to_save) or None,
     )
     try:
         return get_peft_model(model, config)

@@ -16,14 +16,14 @@ from tensorant.verification import Expected, FileArchive, verify
 from tensorant_trainer import __version__
 from tensorant_trainer.agent import AgentUnavailableError
 from tensorant_trainer.archive import manifest_path, pack
-from tensorant_trainer.dataset import Conversation, fetch_dataset, read_conversations, sampled
+from tensorant_trainer.dataset import Row, fetch_dataset, read_rows
 from tensorant_trainer.errors import TrainerError
 from tensorant_trainer.retry import retried
 from tensorant_trainer.storage import Rights
 from tensorant_trainer.upload import upload
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tensorant.contract import Grants
     from tensorant_trainer.agent import AgentClient
@@ -39,6 +39,7 @@ DEADLINE_MARGIN = timedelta(seconds=60)
 """Training ends this long before the limit, so that the end is told before the machine stops itself."""
 DEADLINE_MARGIN_SHARE = 0.1
 """And no longer than this share of a short limit."""
+WAIT_SECONDS = 0.5
 RECORDED_PACKAGES = ("torch", "transformers", "peft", "accelerate", "safetensors")
 
 
@@ -50,9 +51,9 @@ def run_job(session: SessionFile, data: Path, *, agent: AgentClient, progress: P
     watch = RunWatch(session, progress, stop)
 
     dataset = fetch_dataset(rights, spec.dataset, _scratch(data), pause=stop.pause)
-    conversations = sampled(read_conversations(dataset), spec.dataset.sample_rows, seed=spec.training.seed)
+    rows = read_rows(dataset, sample=spec.dataset.sample_rows, seed=spec.training.seed)
     watch.check()
-    trained = _train(spec, conversations, data, watch)
+    trained = _train(spec, rows, data, watch)
     archive = _pack(session, spec, trained, data)
     progress.event(EventType.PACKED, f"{archive.stat().st_size} bytes, verified.")
 
@@ -61,9 +62,40 @@ def run_job(session: SessionFile, data: Path, *, agent: AgentClient, progress: P
     delivery = Rights(
         lambda: retried(lambda: agent.ask_grants(size), on=AgentUnavailableError, pause=time.sleep)
     )
-    upload(archive, manifest_path(archive), delivery)
-    progress.event(EventType.UPLOADED)
-    progress.event(EventType.COMPLETED)
+    deliver(archive, delivery, progress, stop=stop, until=session.deadline_at)
+
+
+class Delivery(Protocol):
+    """What a delivery tells, and hears of its verdict: `Progress`."""
+
+    @property
+    def uploads_wanted(self) -> int: ...
+    def event(self, kind: EventType, message: str = "") -> None: ...
+
+
+def deliver(
+    archive: Path,
+    rights: Rights,
+    progress: Delivery,
+    *,
+    stop: Stop,
+    until: datetime,
+    pause: Callable[[float], None] = time.sleep,
+) -> None:
+    """Upload, and again whenever an upload arrived damaged, until the attempt is over or its time is up.
+
+    Meanwhile heartbeats go on: with them the control plane asks for another upload, or says that it is over.
+    A wish to end never stops an upload that is due. Raises `TrainerError` (storage).
+    """
+    uploads = 0
+    while uploads == 0 or not (stop.requested or datetime.now(UTC) >= until):
+        if uploads >= progress.uploads_wanted:
+            pause(WAIT_SECONDS)
+            continue
+        uploads += 1
+        upload(archive, manifest_path(archive), rights, number=uploads, pause=pause)
+        progress.event(EventType.UPLOADED, f"Upload {uploads}." if uploads > 1 else "")
+        progress.event(EventType.COMPLETED)
 
 
 class Listener(Protocol):
@@ -122,7 +154,7 @@ def _scratch(data: Path) -> Path:
     return directory
 
 
-def _train(spec: JobSpec, conversations: Sequence[Conversation], data: Path, watch: RunWatch) -> Trained:
+def _train(spec: JobSpec, rows: Sequence[Row], data: Path, watch: RunWatch) -> Trained:
     """Masks, then trains. What is slow to import is imported here, when the first news has been sent."""
     from tensorant_trainer.base_model import load_tokenizer, quieten
     from tensorant_trainer.masking import make_samples
@@ -130,8 +162,8 @@ def _train(spec: JobSpec, conversations: Sequence[Conversation], data: Path, wat
 
     quieten()
     tokenizer = load_tokenizer(spec.base)
-    samples = make_samples(conversations, tokenizer, max_tokens=spec.training.max_tokens)
-    _tell_dataset(len(conversations), samples, watch)
+    samples = make_samples(rows, tokenizer, max_tokens=spec.training.max_tokens)
+    _tell_dataset(len(rows), samples, watch)
     watch.check()
     trained = train(
         spec, samples.samples, pad_id=_pad_id(tokenizer), scratch=data / "scratch" / "trainer", watch=watch
@@ -163,7 +195,9 @@ def _pack(session: SessionFile, spec: JobSpec, trained: Trained, data: Path) -> 
     names = save_adapter(trained.model, spec.base, directory)
     archive = data / spec.archive_path
     beside = pack(directory, names, _manifest(session, spec, trained), archive)
-    expected = Expected(run_id=session.run_id, attempt=session.attempt, spec=spec, archive=beside.archive)
+    expected = Expected(
+        run_id=session.run_id, attempt=session.attempt, spec=spec, archive=beside.archive, every_hash=True
+    )
     with FileArchive(archive) as written:
         report = verify(written, expected)
     if report.fault is not None:
@@ -188,5 +222,7 @@ def _manifest(session: SessionFile, spec: JobSpec, trained: Trained) -> Manifest
         dataset_sha256=spec.dataset.sha256,
         files={},
         metrics=trained.metrics,
+        norms=trained.norms,
+        base_modules=trained.base_modules,
         versions={"tensorant_trainer": __version__} | {name: version(name) for name in RECORDED_PACKAGES},
     )

@@ -57,6 +57,7 @@ class Progress:
         self._started = time.monotonic()
         self._next_step_event = 0.0
         self._over = False
+        self._uploads_wanted = 1
         self._closing = threading.Event()
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
@@ -71,6 +72,11 @@ class Progress:
         self._closing.set()
         self._wake.set()
         self._thread.join(DRAIN_SECONDS)
+
+    @property
+    def uploads_wanted(self) -> int:
+        """How often the archive should have been uploaded by now."""
+        return self._uploads_wanted
 
     # -- what is told: by the training thread ------------------------------------------------------------
 
@@ -107,7 +113,7 @@ class Progress:
         }
         self._queue.append(Event.model_validate({**known, **fields}))
         self._seq += 1
-        if kind in TERMINAL_EVENTS:
+        if kind in TERMINAL_EVENTS - {EventType.COMPLETED}:  # after that one heartbeats go on, until release
             self._closing.set()
         self._wake.set()
 
@@ -159,6 +165,7 @@ class Progress:
         except AgentRefusedError as error:
             log.warning("%s", error)
         else:
+            self._uploads_wanted = max(self._uploads_wanted, reply.uploads_wanted)
             if reply.stop:
                 self._stop.request("the control plane asked for it")
 

@@ -15,12 +15,13 @@ from tensorant.contract import Heartbeat, TrainerExit, TrainingMetrics
 from tensorant_trainer.base_model import has_gpu, load_model, with_adapter
 from tensorant_trainer.errors import TrainerError
 from tensorant_trainer.masking import IGNORED, Sample
+from tensorant_trainer.measures import measured, modules_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from tensorant.contract import JobSpec, TrainingSpec
+    from tensorant.contract import AdapterNorms, BaseModules, JobSpec, TrainingSpec
 
 T = TypeVar("T")
 
@@ -49,6 +50,8 @@ class Trained:
     steps_done: int
     steps_total: int
     metrics: TrainingMetrics
+    norms: AdapterNorms
+    base_modules: BaseModules | None
 
 
 def steps_planned(training: TrainingSpec, samples: int) -> int:
@@ -105,7 +108,9 @@ def _train_once(
     spec: JobSpec, samples: Sequence[Sample], micro_batch: int, *, pad_id: int, scratch: Path, watch: Watch
 ) -> Trained:
     set_seed(spec.training.seed)
-    model = with_adapter(load_model(spec.base), spec.lora)
+    base = load_model(spec.base)
+    base_modules = modules_of(base)
+    model = with_adapter(base, spec.lora)
     steps = steps_planned(spec.training, len(samples))
     observer = StepObserver(watch, steps)
     trainer = Trainer(
@@ -125,7 +130,7 @@ def _train_once(
         trainable_parameters=trainable,
         train_seconds=round(time.monotonic() - started, 3),
     )
-    return Trained(model, len(observer.losses), steps, metrics)
+    return Trained(model, len(observer.losses), steps, metrics, measured(model), base_modules)
 
 
 def _arguments(training: TrainingSpec, steps: int, micro_batch: int, scratch: Path) -> TrainingArguments:

@@ -11,6 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
+from tensorant.contract import Manifest
+from tensorant_trainer.archive import manifest_text
 from tensorant_trainer.storage import Rights, StorageUnavailableError, http_client, raise_for, transfer
 
 if TYPE_CHECKING:
@@ -22,9 +24,19 @@ log = logging.getLogger(__name__)
 
 
 def upload(
-    archive: Path, manifest: Path, rights: Rights, *, pause: Callable[[float], None] = time.sleep
+    archive: Path,
+    manifest: Path,
+    rights: Rights,
+    *,
+    number: int = 1,
+    pause: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Put both objects. Raises `TrainerError` (storage) when the storage stays away or refuses."""
+    """Put both objects. Raises `TrainerError` (storage) when the storage stays away or refuses.
+
+    A repeated upload says its number in the manifest, so that it is told apart from the one that was refused.
+    """
+    if number > 1:
+        restate(manifest, number)
     with http_client() as http:
 
         def put_archive(grants: Grants) -> None:
@@ -35,6 +47,14 @@ def upload(
 
         transfer(rights, put_archive, pause=pause)
         transfer(rights, put_manifest, pause=pause)
+
+
+def restate(manifest: Path, number: int) -> None:
+    """Write the upload's number into the manifest beside the archive."""
+    stated = Manifest.model_validate_json(manifest.read_bytes()).model_copy(update={"upload": number})
+    draft = manifest.with_name(f"{manifest.name}.part")
+    draft.write_text(manifest_text(stated), encoding="utf-8")
+    draft.replace(manifest)
 
 
 def put(http: httpx.Client, url: str, path: Path) -> None:

@@ -14,3 +14,6 @@ class SystemClock:
 class RandomIds:
     def new(self, kind: str) -> str:
         return f"{kind}-{secrets.token_hex(8)}"
+
+    def external_id(self) -> str:
+        return secrets.token_hex(16)

@@ -22,17 +22,18 @@ check_architecture() {
   [[ ${architecture} == x86_64 ]] || fail architecture "This machine is ${architecture}; the trainer needs x86_64."
 }
 
-# Docker may still be coming up when the machine is young. `docker info` alone proves nothing: before
-# Docker 23 it succeeds without a daemon.
+# Docker may still be coming up when the machine is young, and a daemon that hangs never answers. `docker
+# info` alone proves nothing: before Docker 23 it succeeds without a daemon.
 check_docker() {
   local answer try
   command -v docker >/dev/null || fail docker_missing "Docker is not installed."
   for ((try = 1; ; try++)); do
-    answer=$(docker version --format '{{.Server.Version}}' 2>&1) && break
-    ((try < CHECK_TRIES)) || fail docker_unreachable "Docker does not answer: $(gist <<<"${answer}")"
+    answer=$(limited docker version --format '{{.Server.Version}}' 2>&1) && break
+    ((try < CHECK_TRIES)) ||
+      fail docker_unreachable "Docker does not answer: $(gist <<<"${answer:-nothing in ${CHECK_SECONDS} s}")"
     sleep "${RETRY_SECONDS}"
   done
-  answer=$(docker info --format '{{json .Runtimes}}' 2>&1) || true
+  answer=$(limited docker info --format '{{json .Runtimes}}' 2>&1) || true
   [[ ${answer} == *'"nvidia"'* ]] || fail nvidia_runtime "Docker has no NVIDIA runtime: $(gist <<<"${answer}")"
 }
 
@@ -81,7 +82,7 @@ check_gpu_in_container() {
   say "GPU in a container: ${seen}"
 }
 
-# A GPU that has fallen off the bus can keep whoever asks waiting.
+# A GPU that has fallen off the bus can keep whoever asks waiting, and so can Docker.
 limited() {
   timeout --foreground --kill-after=10 "${CHECK_SECONDS}" "$@"
 }

@@ -90,8 +90,9 @@ pull() {
 
 # From here on the trainer sends the heartbeats, and ships its own log. Docker's default network stays:
 # a container on it is one hop further than the host, out of reach of the instance's metadata and role.
-# Shared memory is what PyTorch's data loaders pass batches through. Statuses 125 to 127 are Docker's own;
-# 137 and 143 say that somebody ended the trainer.
+# Shared memory is what PyTorch's data loaders pass batches through. Statuses 125 to 127 are Docker's own,
+# also when its daemon goes away under a trainer; 137 and 143 say that somebody ended the trainer. What a
+# trainer has begun is never told as something else: a machine is released after a failed preflight.
 train() {
   local status=0
   mkdir -p "${data}"
@@ -101,15 +102,21 @@ train() {
     --volume "${data}:/workspace/data" \
     --volume "${SESSION_FILE}:/run/tensorant/session.json:ro" \
     "${image}" train >"${trainer_log}" 2>&1 || status=$?
-  case ${status} in
-    0) say "The trainer has ended well." ;;
+  if ((status == 0)); then
+    say "The trainer has ended well."
+    return
+  fi
+  last_words
+  [[ -n $(ls -A "${data}") ]] || nothing_done "${status}"
+  report trainer_exited --exit-code "${status}" --message "The trainer's container ended with status ${status}."
+}
+
+nothing_done() {
+  case $1 in
     125 | 126 | 127) fail container_start "Docker could not start the trainer: $(gist <"${trainer_log}")" ;;
-    *)
-      last_words
-      [[ ${status} == 137 || ${status} == 143 || -n $(ls -A "${data}") ]] || fail image_broken \
-        "The trainer's container ended with status ${status} before it had done anything: $(gist <"${trainer_log}")"
-      report trainer_exited --exit-code "${status}" --message "The trainer's container ended with status ${status}."
-      ;;
+    137 | 143) ;;
+    *) fail image_broken \
+      "The trainer's container ended with status $1 before it had done anything: $(gist <"${trainer_log}")" ;;
   esac
 }
 

@@ -1,23 +1,23 @@
-"""`adapter_config.json` against the run's job: PEFT must rebuild exactly the adapter that was asked for.
+"""`adapter_config.json` against what was asked for: PEFT must rebuild exactly that adapter.
 
 Field names and defaults: PEFT 0.21, `LoraConfig`.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tensorant.verification.faults import Code, shown, unsound
 from tensorant.verification.members import member_named, read_member
+from tensorant.verification.patterns import read_ranks
 from tensorant.verification.strict_json import parse_object
 from tensorant.verification.zip_names import CONFIG_MEMBER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tensorant.contract import JobSpec, LoraSpec
+    from tensorant.contract import BaseModelRef, JobSpec
     from tensorant.verification.archive import Archive
     from tensorant.verification.zip_layout import Member
 
@@ -39,7 +39,6 @@ _UNASKED = (
     "loftq_config",
     "lora_ga_config",
     "megatron_config",
-    "modules_to_save",
     "monteclora_config",
     "trainable_token_indices",
     "use_bdlora",
@@ -48,8 +47,51 @@ _UNASKED = (
 )
 """Features that a job can't ask for; each changes which tensors load, or how."""
 
-_PATTERN_KEY = re.compile(r"(?:\.\*\\\.)?((?:[A-Za-z0-9_-]|\\?\.|\\-)+)")
-"""A module's name or the end of it, as a pattern that matches just that: `q_proj`, or PEFT's own `.*\\.q_proj`."""
+
+@dataclass(frozen=True)
+class Asked:
+    """What the config must say."""
+
+    base: BaseModelRef
+    rank: int
+    alpha: int
+    use_rslora: bool
+    use_dora: bool
+    lora_bias: bool
+    target_modules: str | tuple[str, ...]
+    modules_to_save: tuple[str, ...]
+    by_job: bool = True
+    """False if nobody told the job, so that this is what the config says itself."""
+
+    @classmethod
+    def in_job(cls, spec: JobSpec) -> Asked:
+        lora = spec.lora
+        return cls(
+            base=spec.base,
+            rank=lora.rank,
+            alpha=lora.alpha,
+            use_rslora=lora.use_rslora,
+            use_dora=lora.use_dora,
+            lora_bias=lora.lora_bias,
+            target_modules=lora.target_modules,
+            modules_to_save=lora.modules_to_save,
+        )
+
+    @classmethod
+    def by_itself(cls, config: dict[str, Any], base: BaseModelRef) -> Asked:
+        """As the config has it, provided that it is a config PEFT could read; `base` is the manifest's."""
+        targets = config.get("target_modules")
+        return cls(
+            base=base,
+            rank=_positive(config, "r", Code.CONFIG_RANK),
+            alpha=_positive(config, "lora_alpha", Code.CONFIG_ALPHA),
+            use_rslora=_flag(config, "use_rslora"),
+            use_dora=_flag(config, "use_dora"),
+            lora_bias=_flag(config, "lora_bias"),
+            target_modules=targets if isinstance(targets, str) and targets else _names(targets),
+            modules_to_save=_names(config.get("modules_to_save"), Code.CONFIG_EXTRAS),
+            by_job=False,
+        )
 
 
 @dataclass(frozen=True)
@@ -57,11 +99,16 @@ class AdapterConfig:
     """What the tensors must agree with."""
 
     rank: int
+    use_rslora: bool
     use_dora: bool
+    lora_bias: bool
     target_modules: str | tuple[str, ...]
     targets_resolved: bool
     """Whether PEFT found the names in `target_modules` itself, so that each fits a module."""
+    all_linear: bool
+    """Whether every linear layer but the output was to be adapted."""
     target_parameters: tuple[str, ...]
+    modules_to_save: tuple[str, ...]
     rank_pattern: dict[str, int]
     """By the module's name or the end of it."""
 
@@ -69,10 +116,35 @@ class AdapterConfig:
         """The first pattern that fits decides, as in PEFT."""
         return next((rank for end, rank in self.rank_pattern.items() if is_end_of(module, end)), self.rank)
 
+    def names(self, module: str) -> bool:
+        """Whether the list of targets has the module; a pattern is not run here."""
+        return not ends_of(module).isdisjoint(self.target_modules)
+
+    def is_saved_whole(self, module: str) -> bool:
+        """Whether the module, or one that contains it, is among `modules_to_save`."""
+        parts = module.split(".")
+        around = (".".join(parts[:count]) for count in range(1, len(parts) + 1))
+        return any(is_end_of(each, end) for each in around for end in self.modules_to_save)
+
+    def is_experts(self, module: str) -> bool:
+        """A mixture-of-experts layer stacks the ranks of its experts, and PEFT may wrap it twice (`base_layer`).
+
+        The config names the layer's weights, with the layer (`mlp.experts.down_proj`) or without (`down_proj`).
+        """
+        layer = module.removesuffix(".base_layer")
+        owners = [parameter.rpartition(".")[0] for parameter in self.target_parameters]
+        return any(not owner or is_end_of(layer, owner) for owner in owners) and not self.names(module)
+
 
 def is_end_of(module: str, end: str) -> bool:
     """Whether the dotted name `module` is `end` or ends with it at a dot."""
     return module == end or module.endswith(f".{end}")
+
+
+def ends_of(module: str) -> set[str]:
+    """The dotted name and all ends of it."""
+    parts = module.split(".")
+    return {".".join(parts[start:]) for start in range(len(parts))}
 
 
 def read_config(archive: Archive, members: Sequence[Member]) -> dict[str, Any]:
@@ -85,25 +157,30 @@ def read_config(archive: Archive, members: Sequence[Member]) -> dict[str, Any]:
         raise unsound(Code.CONFIG_INVALID, f"{CONFIG_MEMBER} can't be read: {error}.") from error
 
 
-def check_config(config: dict[str, Any], spec: JobSpec) -> AdapterConfig:
-    """Compare with the job; what only a tensor can prove is returned."""
+def check_config(config: dict[str, Any], asked: Asked) -> AdapterConfig:
+    """Compare with what was asked for; what only a tensor can prove is returned."""
     _expect(config, "peft_type", "LORA", Code.CONFIG_TYPE)
     _expect(config, "task_type", "CAUSAL_LM", Code.CONFIG_TYPE)
-    _expect(config, "base_model_name_or_path", spec.base.repository, Code.CONFIG_BASE)
-    _expect(config, "revision", spec.base.revision, Code.CONFIG_BASE)
-    _expect(config, "r", spec.lora.rank, Code.CONFIG_RANK)
-    _expect(config, "lora_alpha", spec.lora.alpha, Code.CONFIG_ALPHA)
-    _expect(config, "use_rslora", spec.lora.use_rslora, Code.CONFIG_VARIANT, default=False)
-    _expect(config, "use_dora", spec.lora.use_dora, Code.CONFIG_VARIANT, default=False)
-    _check_unasked(config)
-    targets = _targets(config, spec.lora)
+    _expect(config, "base_model_name_or_path", asked.base.repository, Code.CONFIG_BASE)
+    _expect(config, "revision", asked.base.revision, Code.CONFIG_BASE)
+    _expect(config, "r", asked.rank, Code.CONFIG_RANK)
+    _expect(config, "lora_alpha", asked.alpha, Code.CONFIG_ALPHA)
+    _expect(config, "use_rslora", asked.use_rslora, Code.CONFIG_VARIANT, default=False)
+    _expect(config, "use_dora", asked.use_dora, Code.CONFIG_VARIANT, default=False)
+    _expect(config, "lora_bias", asked.lora_bias, Code.CONFIG_BIAS, default=False)
+    _check_unasked(config, asked)
+    targets = _targets(config, asked)
     return AdapterConfig(
-        rank=spec.lora.rank,
-        use_dora=spec.lora.use_dora,
+        rank=asked.rank,
+        use_rslora=asked.use_rslora,
+        use_dora=asked.use_dora,
+        lora_bias=asked.lora_bias,
         target_modules=targets,
-        targets_resolved=spec.lora.target_modules == ALL_LINEAR != targets,
-        target_parameters=_target_parameters(config, spec.lora),
-        rank_pattern=_rank_pattern(config, spec.lora),
+        targets_resolved=asked.target_modules == ALL_LINEAR != targets,
+        all_linear=asked.target_modules == ALL_LINEAR,
+        target_parameters=_target_parameters(config, asked),
+        modules_to_save=asked.modules_to_save,
+        rank_pattern=read_ranks(config, rank=asked.rank, alpha=asked.alpha),
     )
 
 
@@ -118,69 +195,67 @@ def _expect(
         )
 
 
-def _check_unasked(config: dict[str, Any]) -> None:
+def _positive(config: dict[str, Any], field: str, code: Code) -> int:
+    found = config.get(field)
+    if type(found) is not int or found < 1:
+        raise unsound(code, f"{field} is {shown(found)} in {CONFIG_MEMBER}, which is no positive number.")
+    return found
+
+
+def _flag(config: dict[str, Any], field: str) -> bool:
+    found = config.get(field, False)
+    if not isinstance(found, bool):
+        raise unsound(Code.CONFIG_VARIANT, f"{field} is {shown(found)} in {CONFIG_MEMBER}.")
+    return found
+
+
+def _check_unasked(config: dict[str, Any], asked: Asked) -> None:
     init = config.get("init_lora_weights", True)
     if not any(type(init) is type(harmless) and init == harmless for harmless in HARMLESS_INITS):
         raise unsound(Code.CONFIG_INIT, f"The initialization {shown(init)} changes the base model.")
-    if config.get("bias", "none") != "none" or config.get("lora_bias"):
-        raise unsound(Code.CONFIG_BIAS, "The adapter trains biases, which the run did not ask for.")
+    if config.get("bias", "none") != "none":
+        raise unsound(Code.CONFIG_BIAS, "The adapter trains the base model's biases.")
     if extra := next((field for field in _UNASKED if config.get(field)), None):
-        raise unsound(Code.CONFIG_EXTRAS, f"The adapter uses {extra}, which the run did not ask for.")
+        raise unsound(Code.CONFIG_EXTRAS, f"The adapter uses {extra}, which no run can ask for.")
+    saved = _names(config.get("modules_to_save"), Code.CONFIG_EXTRAS)
+    if differing := sorted(set(saved) ^ set(asked.modules_to_save)):
+        raise unsound(
+            Code.CONFIG_EXTRAS,
+            f"modules_to_save is {shown(list(saved))}, but the run asked for {shown(list(asked.modules_to_save))}: "
+            f"see {shown(differing[0])}.",
+        )
 
 
-def _targets(config: dict[str, Any], lora: LoraSpec) -> str | tuple[str, ...]:
+def _targets(config: dict[str, Any], asked: Asked) -> str | tuple[str, ...]:
     """PEFT replaces `all-linear` by the names it found; a list may have changed its order; a pattern stays."""
-    found = config.get("target_modules")
-    if isinstance(lora.target_modules, str) and found == lora.target_modules:
-        return lora.target_modules
+    found, wanted = config.get("target_modules"), asked.target_modules
+    if isinstance(wanted, str) and found == wanted:
+        return wanted
     names = _names(found)
-    if lora.target_modules == ALL_LINEAR:
+    if wanted == ALL_LINEAR:
         agreed = bool(names) or bool(config.get("target_parameters"))
     else:
-        agreed = not isinstance(lora.target_modules, str) and set(names) == set(lora.target_modules)
-    if not agreed:
+        agreed = not isinstance(wanted, str) and set(names) == set(wanted)
+    if not agreed or (not names and not config.get("target_parameters")):
         raise unsound(
-            Code.CONFIG_TARGETS,
-            f"target_modules is {shown(found)}, but the run asked for {shown(lora.target_modules)}.",
+            Code.CONFIG_TARGETS, f"target_modules is {shown(found)}, but the run asked for {shown(wanted)}."
         )
     return names
 
 
-def _target_parameters(config: dict[str, Any], lora: LoraSpec) -> tuple[str, ...]:
+def _target_parameters(config: dict[str, Any], asked: Asked) -> tuple[str, ...]:
     """Weights of mixture-of-experts layers, which PEFT names apart when it resolves `all-linear`."""
     found = config.get("target_parameters")
-    if found and lora.target_modules != ALL_LINEAR:
+    if found and asked.by_job and asked.target_modules != ALL_LINEAR:
         raise unsound(
             Code.CONFIG_TARGETS, "The adapter has target_parameters, which the run did not ask for."
         )
     return _names(found)
 
 
-def _names(found: object) -> tuple[str, ...]:
+def _names(found: object, code: Code = Code.CONFIG_TARGETS) -> tuple[str, ...]:
     if not found:
         return ()
     if not isinstance(found, list) or not all(isinstance(name, str) and name for name in found):
-        raise unsound(Code.CONFIG_TARGETS, f"{shown(found)} is not a list of names.")
+        raise unsound(code, f"{shown(found)} is not a list of names.")
     return tuple(found)
-
-
-def _rank_pattern(config: dict[str, Any], lora: LoraSpec) -> dict[str, int]:
-    """Ranks of modules that differ. Where alpha differs too, alpha / rank must be what the run asked for."""
-    ranks = _pattern(config, "rank_pattern")
-    for end, alpha in _pattern(config, "alpha_pattern").items():
-        if alpha * lora.rank != lora.alpha * ranks.get(end, lora.rank):
-            raise unsound(Code.CONFIG_PATTERN, f"alpha_pattern changes how strongly {shown(end)} counts.")
-    return ranks
-
-
-def _pattern(config: dict[str, Any], field: str) -> dict[str, int]:
-    found = config.get(field) or {}
-    if not isinstance(found, dict):
-        raise unsound(Code.CONFIG_PATTERN, f"{field} is not an object.")
-    pattern: dict[str, int] = {}
-    for key, value in found.items():
-        match = _PATTERN_KEY.fullmatch(key)
-        if match is None or type(value) is not int or value < 1:
-            raise unsound(Code.CONFIG_PATTERN, f"{field} has {shown(key)}: {shown(value)}.")
-        pattern.setdefault(match[1].replace("\\", ""), value)
-    return pattern

@@ -74,13 +74,19 @@ class Code(StrEnum):
     TENSOR_SHAPE = "TENSOR_SHAPE"
     TENSOR_RANK = "TENSOR_RANK"
     TENSOR_DORA = "TENSOR_DORA"
+    TENSOR_BIAS = "TENSOR_BIAS"
+    TENSOR_EXTRA = "TENSOR_EXTRA"
     TENSOR_TARGET = "TENSOR_TARGET"
+    VOCAB_RESIZED = "VOCAB_RESIZED"
+    NOT_IN_BASE = "NOT_IN_BASE"
+    BASE_SHAPE = "BASE_SHAPE"
     COVERAGE = "COVERAGE"
 
     HASH_MEMBER = "HASH_MEMBER"
     HASH_ARCHIVE = "HASH_ARCHIVE"
 
     NOT_FINITE = "NOT_FINITE"
+    MAGNITUDE = "MAGNITUDE"
     UNTRAINED = "UNTRAINED"
     PARTLY_UNTRAINED = "PARTLY_UNTRAINED"
 
@@ -166,7 +172,10 @@ _TRAIN = (
     Code.TENSOR_SHAPE,
     Code.TENSOR_RANK,
     Code.TENSOR_DORA,
+    Code.TENSOR_EXTRA,
     Code.TENSOR_TARGET,
+    Code.NOT_IN_BASE,
+    Code.BASE_SHAPE,
     Code.COVERAGE,
 )
 
@@ -193,8 +202,14 @@ _OWN_MENDS: dict[Code, tuple[FaultClass, str]] = {
         FaultClass.POLICY,
         "Choose an initialization that leaves the base model as it is (true, gaussian, orthogonal or eva).",
     ),
-    Code.CONFIG_BIAS: (FaultClass.POLICY, "Train with bias 'none' and without lora_bias."),
-    Code.CONFIG_EXTRAS: (FaultClass.POLICY, "Train without the extra that the message names."),
+    Code.CONFIG_BIAS: (
+        FaultClass.POLICY,
+        "Train with bias 'none', since all else changes the base model, and with lora_bias only if the run asks for it.",
+    ),
+    Code.CONFIG_EXTRAS: (
+        FaultClass.POLICY,
+        "Train without the extra that the message names, or ask for it in the run (modules_to_save).",
+    ),
     Code.ST_DTYPE: (FaultClass.TRAINING, "Save the adapter as float32, float16 or bfloat16."),
     Code.ST_EMPTY: (
         FaultClass.TRAINING,
@@ -208,6 +223,14 @@ _OWN_MENDS: dict[Code, tuple[FaultClass, str]] = {
         FaultClass.TRAINING,
         "Save the PEFT model itself with save_pretrained, not a compiled, wrapped or renamed copy.",
     ),
+    Code.TENSOR_BIAS: (
+        FaultClass.POLICY,
+        "Train with bias 'none', and with lora_bias exactly if the run asks for it.",
+    ),
+    Code.VOCAB_RESIZED: (
+        FaultClass.POLICY,
+        "Train with the base model's own vocabulary, saved with save_embedding_layers=False, or ask for modules_to_save.",
+    ),
     Code.NO_LORA_TENSORS: (
         FaultClass.TRAINING,
         "Save the PEFT model with save_pretrained under the adapter name 'default'.",
@@ -215,6 +238,10 @@ _OWN_MENDS: dict[Code, tuple[FaultClass, str]] = {
     Code.NOT_FINITE: (
         FaultClass.TRAINING,
         "Train again with a lower learning rate, and check the base model for NaN.",
+    ),
+    Code.MAGNITUDE: (
+        FaultClass.TRAINING,
+        "Train again with a lower learning rate: numbers this large only come from a training that ran away.",
     ),
     Code.UNTRAINED: (
         FaultClass.TRAINING,

@@ -39,9 +39,11 @@ def read_manifest(archive: Archive, members: Sequence[Member]) -> Manifest:
         raise unsound(Code.MANIFEST_INVALID, f"The manifest can't be read: {error}.") from error
 
 
-def check_manifest(manifest: Manifest, *, run_id: str, attempt: int | None, spec: JobSpec) -> None:
-    """This run, this attempt, finished, and made from this job and dataset."""
-    if manifest.run_id != run_id:
+def check_manifest(
+    manifest: Manifest, *, run_id: str | None, attempt: int | None, spec: JobSpec | None
+) -> None:
+    """This run, this attempt, finished, and made from this job and dataset, as far as they are known."""
+    if run_id is not None and manifest.run_id != run_id:
         raise unsound(Code.MANIFEST_OTHER_RUN, f"The archive belongs to run {shown(manifest.run_id)}.")
     if attempt is not None and manifest.attempt != attempt:
         raise unsound(
@@ -49,6 +51,8 @@ def check_manifest(manifest: Manifest, *, run_id: str, attempt: int | None, spec
             f"The archive belongs to attempt {manifest.attempt}, not to attempt {attempt}.",
         )
     _check_complete(manifest)
+    if spec is None:
+        return
     if manifest.dataset_sha256 != spec.dataset.sha256:
         raise unsound(Code.MANIFEST_DATASET, "The adapter was trained on another dataset.")
     if (manifest.spec_sha256, manifest.base) != (spec.sha256(), spec.base):
@@ -77,7 +81,7 @@ def check_files(manifest: Manifest, members: Sequence[Member]) -> None:
 
 
 def check_digests(manifest: Manifest, digests: dict[str, FileDigest]) -> None:
-    """Every member has the hash that the manifest states."""
+    """Every member that was hashed has the hash that the manifest states."""
     for name, stated in manifest.files.items():
-        if digests[name] != stated:
+        if digests.get(name, stated) != stated:
             raise unsound(Code.HASH_MEMBER, f"{name} has another SHA-256 than its manifest states.")

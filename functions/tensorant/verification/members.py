@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import zlib
 from typing import TYPE_CHECKING
 
-from tensorant.contract import FileDigest
 from tensorant.verification.archive import CHUNK_BYTES, read_exactly
 from tensorant.verification.faults import Code, Unsound, unsound
 
@@ -14,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tensorant.verification.archive import Archive
+    from tensorant.verification.hashing import Hasher
     from tensorant.verification.zip_layout import Member
 
 _RAW_DEFLATE = -15
@@ -22,18 +21,19 @@ _RAW_DEFLATE = -15
 class Unpacker:
     """Takes a member's packed bytes piece by piece and gives its content, none of it larger than a chunk."""
 
-    def __init__(self, member: Member) -> None:
+    def __init__(self, member: Member, hasher: Hasher | None = None) -> None:
         self._member = member
         self._inflater = None if member.stored else zlib.decompressobj(_RAW_DEFLATE)
         self._crc = 0
-        self._sha256 = hashlib.sha256()
-        self._size = 0
+        self._hasher = hasher
+        self.size = 0
 
     def unpack(self, packed: bytes) -> Iterator[bytes]:
         for content in (packed,) if self._inflater is None else self._inflated(packed):
+            if self._hasher is not None:
+                self._hasher.update(content)
             self._crc = zlib.crc32(content, self._crc)
-            self._sha256.update(content)
-            self._size += len(content)
+            self.size += len(content)
             yield content
 
     def _inflated(self, packed: bytes) -> Iterator[bytes]:
@@ -45,20 +45,19 @@ class Unpacker:
             except zlib.error as error:
                 raise self._broken() from error
             packed = inflater.unconsumed_tail
-            if inflater.unused_data or self._size + len(content) > self._member.size:
+            if inflater.unused_data or self.size + len(content) > self._member.size:
                 raise self._broken()
             if not content:
                 return
             yield content
 
-    def digest(self) -> FileDigest:
-        """Size and hash of the whole content, after the last piece. A member that is not what its CRC says is a fault."""
+    def finish(self) -> None:
+        """After the last piece: a member that is not what its size and CRC say is a fault."""
         whole = self._inflater is None or self._inflater.eof
-        if not whole or self._size != self._member.size:
+        if not whole or self.size != self._member.size:
             raise self._broken()
         if self._crc != self._member.crc:
             raise unsound(Code.ZIP_CRC, f"{self._member.name} is damaged: its CRC is another.")
-        return FileDigest(size=self._size, sha256=self._sha256.hexdigest())
 
     def _broken(self) -> Unsound:
         if self._inflater is None:
@@ -79,7 +78,7 @@ def read_member(archive: Archive, member: Member) -> bytes:
     """A small member, whole, its CRC checked."""
     unpacker = Unpacker(member)
     content = b"".join(unpacker.unpack(read_exactly(archive, member.offset, member.packed_size)))
-    unpacker.digest()
+    unpacker.finish()
     return content
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tensorant.contract import ArchiveDigest, FileDigest
 from tensorant.verification.faults import Code, unsound
+from tensorant.verification.hashing import Hasher
 from tensorant.verification.members import Unpacker
 from tensorant.verification.sections import Cutter, Section
 from tensorant.verification.zip_names import WEIGHTS_MEMBER
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from tensorant.verification.archive import Archive
     from tensorant.verification.values import ValueScan
@@ -26,14 +27,33 @@ class Digests:
     members: dict[str, FileDigest]
 
 
-def stream_archive(archive: Archive, members: Sequence[Member], scan: ValueScan | None = None) -> Digests:
+def stream_archive(
+    archive: Archive,
+    members: Sequence[Member],
+    scan: ValueScan | None = None,
+    *,
+    unhashed: Collection[str] = (),
+) -> Digests:
     """Hash the archive and its members (in the order of their data), and show the weights to `scan`.
 
-    Constant memory. A member that its CRC or size contradicts is a fault; `scan` only collects.
+    Members named in `unhashed` are proved by size and CRC alone, and have no digest in the answer. Constant memory.
+    A member that its CRC or size contradicts is a fault; `scan` only collects.
     """
-    unpackers = {member.name: Unpacker(member) for member in members}
+    with ThreadPoolExecutor(max_workers=2) as pool:  # one for the archive, one for the member
+        hashers = {member.name: Hasher(pool) for member in members if member.name not in unhashed}
+        return _streamed(archive, members, scan, Hasher(pool), hashers)
+
+
+def _streamed(
+    archive: Archive,
+    members: Sequence[Member],
+    scan: ValueScan | None,
+    sha256: Hasher,
+    hashers: Mapping[str, Hasher],
+) -> Digests:
+    unpackers = {member.name: Unpacker(member, hashers.get(member.name)) for member in members}
     cutter = Cutter(_sections(members))
-    sha256, size = hashlib.sha256(), 0
+    size = 0
     for chunk in archive.stream(0, archive.size):
         sha256.update(chunk)
         size += len(chunk)
@@ -45,9 +65,14 @@ def stream_archive(archive: Archive, members: Sequence[Member], scan: ValueScan 
                     scan.take(content)
     if size != archive.size:
         raise unsound(Code.ARCHIVE_SIZE, f"The archive has {size} bytes instead of its {archive.size}.")
+    for unpacker in unpackers.values():
+        unpacker.finish()
     return Digests(
         archive=ArchiveDigest(size=size, sha256=sha256.hexdigest()),
-        members={name: unpacker.digest() for name, unpacker in unpackers.items()},
+        members={
+            name: FileDigest(size=unpackers[name].size, sha256=hasher.hexdigest())
+            for name, hasher in hashers.items()
+        },
     )
 
 

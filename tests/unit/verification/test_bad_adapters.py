@@ -201,9 +201,19 @@ TENSORS = [
     ("another prefix", renamed("base_model.model.", "model."), "TENSOR_NAME"),
     ("compiled", renamed("base_model.model.", "base_model.model._orig_mod."), "TENSOR_NAME"),
     ("the adapter's name in it", renamed(".weight", ".default.weight"), "TENSOR_NAME"),
-    ("embeddings", tensors({f"{Q}.lora_embedding_A": filled("F32", (4, 8))}), "TENSOR_NAME"),
-    ("a bias of lora_B", tensors({f"{Q}.lora_B.bias": MAGNITUDE}), "TENSOR_NAME"),
-    ("a whole lm_head", tensors({"base_model.model.lm_head.weight": MAGNITUDE}), "TENSOR_NAME"),
+    ("an embedding and a layer", tensors({f"{Q}.lora_embedding_A": filled("F32", (4, 8))}), "TENSOR_PAIR"),
+    ("a bias of lora_B", tensors({f"{Q}.lora_B.bias": MAGNITUDE}), "TENSOR_BIAS"),
+    ("a bias of the base", tensors({f"{Q}.base_layer.bias": MAGNITUDE}), "TENSOR_BIAS"),
+    ("a whole lm_head", tensors({"base_model.model.lm_head.weight": MAGNITUDE}), "VOCAB_RESIZED"),
+    ("embeddings", tensors({"base_model.model.model.embed_tokens.weight": MAGNITUDE}), "VOCAB_RESIZED"),
+    ("a copy of the base's weight", tensors({f"{Q}.base_layer.weight": MAGNITUDE}), "VOCAB_RESIZED"),
+    ("a whole layer", tensors({"base_model.model.model.norm.weight": MAGNITUDE}), "TENSOR_NAME"),
+    (
+        "a second wrapper",
+        renamed("base_model.model.", "base_model.model._fsdp_wrapped_module."),
+        "TENSOR_NAME",
+    ),
+    ("sharded away", tensors({f"{Q}.lora_B.weight": RawTensor("F32", (0,), b"")}), "ST_EMPTY_TENSOR"),
     ("a name that is no text", tensors({"\ud800": MAGNITUDE}), "TENSOR_NAME"),
     ("another adapter's names", renamed("lora_", "vera_"), "NO_LORA_TENSORS"),
     ("no lora_A", tensors({f"{Q}.lora_A.weight": None}), "TENSOR_PAIR"),
@@ -254,6 +264,20 @@ VALUES = [
     *(
         (f"minus infinity in {t}", with_number(float("-inf"), t), "NOT_FINITE")
         for t in ("F32", "F16", "BF16")
+    ),
+    *((f"above 10000 in {t}", with_number(10_240, t), "MAGNITUDE") for t in ("F32", "F16", "BF16")),
+    ("far below -10000", with_number(-3.4e38), "MAGNITUDE"),
+    ("10000 and a bit", with_number(10_000.001), "MAGNITUDE"),
+    (
+        "NaN beside large numbers",
+        tensors(
+            {
+                f"{V}.lora_B.weight": RawTensor(
+                    "F32", (8, 4), encoded("F32", 1e9) * 31 + encoded("F32", float("nan"))
+                )
+            }
+        ),
+        "NOT_FINITE",
     ),
     ("every lora_B zero", tensors({}, b=0.0), "UNTRAINED"),
     ("every lora_B minus zero", tensors({}, b=-0.0), "UNTRAINED"),
@@ -330,6 +354,19 @@ def test_another_archive_of_the_same_size_than_uploaded() -> None:
     assert report.fault is not None
     assert report.fault.code == "HASH_ARCHIVE"
     assert report.archive == archive_digest(other)
+
+
+def test_weights_that_the_archives_own_hash_proves_are_hashed_again_only_where_they_are_made() -> None:
+    """The manifest inside lies about the weights' hash: nobody but their maker can have done that."""
+    data = adapter_archive(manifest=listed_otherwise("adapter_model.safetensors", sha256="e" * 64))
+
+    def code(**more: Any) -> str | None:
+        report = verify(BytesArchive(data), Expected(spec=job_spec(), **more))
+        return report.fault.code if report.fault else None
+
+    assert code(archive=archive_digest(data)) is None
+    assert code(archive=archive_digest(data), every_hash=True) == "HASH_MEMBER"
+    assert code() == "HASH_MEMBER"
 
 
 def test_a_source_that_ends_early_is_told_apart_from_a_crash() -> None:

@@ -12,6 +12,8 @@ import pytest
 
 from tensorant.verification import CHECKS, verify
 from tests.support.archives import (
+    MODULES,
+    RawTensor,
     adapter_archive,
     adapter_files,
     archive_digest,
@@ -25,6 +27,15 @@ from tests.support.verdicts import BytesArchive, code_of, expected, verdict_on
 
 A0 = "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight"
 EXPERTS = "model.layers.0.mlp.experts"
+EMBEDDING = "base_model.model.model.embed_tokens"
+
+
+def embedding_tensors(tokens: int = 16) -> dict[str, RawTensor]:
+    """Rank 4 over a vocabulary of `tokens`, eight wide; A is the half that starts at zero."""
+    return {
+        f"{EMBEDDING}.lora_embedding_A": filled("F32", (4, tokens)),
+        f"{EMBEDDING}.lora_embedding_B": filled("F32", (8, 4)),
+    }
 
 
 class Pipe(BytesIO):
@@ -166,9 +177,59 @@ MADE = {
         job_spec(),
         {"manifest": {"stop_reason": "early_stop", "steps_done": 7, "steps_total": 7}},
     ),
-    "huge but finite": (
+    "as large as it may be": (
         job_spec(),
-        {"tensors": lora_tensors() | {A0: filled("F32", (4, 8), 3.4e38)}},
+        {"tensors": lora_tensors() | {A0: filled("F32", (4, 8), -10_000)}},
+    ),
+    "as large as it may be, in 16 bits": (
+        job_spec(),
+        {"tensors": lora_tensors(dtype="F16") | {A0: filled("F16", (4, 8), 10_000)}},
+    ),
+    "large in bfloat16": (
+        job_spec(),
+        {"tensors": lora_tensors(dtype="BF16") | {A0: filled("BF16", (4, 8), 9_984)}},
+    ),
+    "biases of LoRA": (
+        job_spec(lora_bias=True),
+        {
+            "config": {"lora_bias": True},
+            "tensors": lora_tensors()
+            | {f"base_model.model.{module}.lora_B.bias": filled("F32", (8,), 0.0) for module in MODULES},
+        },
+    ),
+    "modules saved whole": (
+        job_spec(modules_to_save=("lm_head", "norm")),
+        {
+            "config": {"modules_to_save": ["norm", "lm_head"]},
+            "tensors": lora_tensors()
+            | {
+                "base_model.model.lm_head.weight": filled("F32", (16, 8)),
+                "base_model.model.model.norm.weight": filled("F32", (8,), 1.0),
+            },
+        },
+    ),
+    "a block saved whole, whose bias is zero": (
+        job_spec(modules_to_save=("mlp",)),
+        {
+            "config": {"modules_to_save": ["mlp"]},
+            "tensors": lora_tensors()
+            | {
+                "base_model.model.model.layers.0.mlp.up_proj.weight": filled("F32", (8, 8)),
+                "base_model.model.model.layers.0.mlp.up_proj.bias": filled("F32", (8,), 0.0),
+            },
+        },
+    ),
+    "an embedding": (
+        job_spec(target_modules=("q_proj", "embed_tokens")),
+        {"tensors": lora_tensors(MODULES[:1]) | embedding_tensors()},
+    ),
+    "an embedding with DoRA": (
+        job_spec(target_modules=("q_proj", "embed_tokens"), use_dora=True),
+        {
+            "tensors": lora_tensors(MODULES[:1], dora=True)
+            | embedding_tensors()
+            | {f"{EMBEDDING}.lora_magnitude_vector": filled("F32", (8,), 1.0)}
+        },
     ),
     "one number is enough": (
         job_spec(),
@@ -200,7 +261,7 @@ def test_the_report_tells_what_was_seen() -> None:
     assert (report.ranks, report.dtypes) == ((4,), ("F32",))
     assert report.manifest is not None
     assert report.manifest.steps_done == 46
-    assert report.warnings == ()
+    assert (report.modules, report.variant) == (2, "DoRA")
 
 
 def test_a_named_target_that_fits_no_module_is_only_a_warning() -> None:

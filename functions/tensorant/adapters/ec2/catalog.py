@@ -93,6 +93,8 @@ def zones_of(
 ) -> dict[str, tuple[str, ...]]:
     """For each of the types, in which of the zones it is offered. Offered is not available."""
     found: dict[str, set[str]] = {}
+    if not instance_types:  # EC2 refuses a filter without values
+        return {}
     pages = client.get_paginator("describe_instance_type_offerings").paginate(
         LocationType="availability-zone",
         Filters=[

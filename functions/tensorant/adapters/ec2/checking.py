@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from tensorant.adapters.ec2 import catalog, checks, network_checks, recovery_checks
-from tensorant.adapters.ec2.check_items import failed, item, unread
+from tensorant.adapters.ec2.check_items import FAILED, failed, item, unread
 from tensorant.adapters.ec2.clients import Clients
 from tensorant.adapters.ec2.errors import code_of, translated
 from tensorant.adapters.ec2.pricing import PRICING_REGION
@@ -36,11 +36,29 @@ SAME_ACCOUNT_MEND = (
 
 
 def check(clients: Clients, settings: AwsSettings) -> ComputeCheck:
-    """What was seen, item by item. Raises only what leaves the answer open."""
+    """What was seen, item by item. Raises only what leaves the answer open.
+
+    With a role that may be anybody's nothing is looked at: who named it may have no business in its account.
+    """
     who = _read(clients.identity, "read the account's id")
     if isinstance(who, ProviderError):
         return ComputeCheck(items=(unread("credentials", who),), account_id=None, image=None)
-    return _Check(clients, settings, who.account_id).result(checks.credentials(who))
+    role = tuple(_role(clients))
+    seen = (checks.credentials(who), *role)
+    if any(each.verdict is FAILED for each in role):
+        return ComputeCheck(items=seen, account_id=who.account_id, image=None)
+    return _Check(clients, settings, who.account_id).result(seen)
+
+
+def _role(clients: Clients) -> Iterator[CheckItem]:
+    assumed = clients.role
+    if assumed is None:
+        return
+    open_to_anybody = _read(assumed.open_without_external_id, "try the role without its external id")
+    if isinstance(open_to_anybody, ProviderError):
+        yield unread("role", open_to_anybody)
+    else:
+        yield checks.role(assumed.role.arn, assumed.role.external_id, open_to_anybody=open_to_anybody)
 
 
 def _read(look: Callable[[], Found], doing: str) -> Found | ProviderError:
@@ -78,14 +96,13 @@ class _Check:
     settings: AwsSettings
     account_id: str
 
-    def result(self, credentials: CheckItem) -> ComputeCheck:
+    def result(self, who: Sequence[CheckItem]) -> ComputeCheck:
         image_item, image = self._image()
         subnets = self._subnets()
         types, excluded, types_item = self._types(subnets)
         priced, disk, prices_item = self._prices(types)
         items = [
-            credentials,
-            *self._role(),
+            *who,
             image_item,
             *self._network(subnets),
             *self._key_pair(),
@@ -111,18 +128,6 @@ class _Check:
         if self.settings.credentials is CredentialKind.SAME_ACCOUNT and isinstance(error, Permission):
             return item(name, [failed(error.message, SAME_ACCOUNT_MEND)], good="")
         return unread(name, error)
-
-    # -- who -----------------------------------------------------------------------------------------------
-
-    def _role(self) -> Iterator[CheckItem]:
-        assumed = self.clients.role
-        if assumed is None:
-            return
-        open_to_anybody = _read(assumed.open_without_external_id, "try the role without its external id")
-        if isinstance(open_to_anybody, ProviderError):
-            yield unread("role", open_to_anybody)
-        else:
-            yield checks.role(assumed.role.arn, assumed.role.external_id, open_to_anybody=open_to_anybody)
 
     # -- with what, and where ------------------------------------------------------------------------------
 

@@ -29,20 +29,26 @@ def subnets(found: Sequence[Described], settings: AwsSettings) -> CheckItem:
         where = ", ".join(f"{each['SubnetId']} in {each['VpcId']}" for each in found)
         faults.append(failed(f"The subnets belong to different VPCs: {where}.", "Choose subnets of one VPC."))
     for each in found:
-        faults += [*_subnet_failures(each), *_subnet_warnings(each)]
+        faults += [*_subnet_failures(each, settings.region), *_subnet_warnings(each)]
     faults += _fullness(found)
     good = ", ".join(f"{each['SubnetId']} in {each['AvailabilityZone']}" for each in found)
     return item("subnets", faults, good=good)
 
 
-def _subnet_failures(found: Described) -> Iterator[Fault]:
-    name = found["SubnetId"]
+def _subnet_failures(found: Described, region: str) -> Iterator[Fault]:
+    """A Region's own zones are named by the Region and a letter (EC2 user guide, Regions and Zones)."""
+    name, zone = found["SubnetId"], found["AvailabilityZone"]
     if found.get("State", "available") != "available":
         yield failed(f"{name} is {found['State']}.", "Wait until the subnet is available, or choose another.")
     if found.get("Ipv6Native"):
         yield failed(f"{name} has no IPv4 addresses.", ANOTHER_SUBNET)
     if found.get("OutpostArn"):
         yield failed(f"{name} is on an Outpost, which the price list does not price.", ANOTHER_SUBNET)
+    if zone[:-1] != region:
+        yield failed(
+            f"{name} is in {zone}, a Local or Wavelength Zone, whose prices are not the Region's.",
+            "Choose a subnet in one of the Region's own zones.",
+        )
 
 
 def _subnet_warnings(found: Described) -> Iterator[Fault]:

@@ -22,6 +22,9 @@ from tensorant.domain.errors import Permission, ProviderError
 
 PATIENT = Config(retries={"mode": "standard", "total_max_attempts": 3}, connect_timeout=5, read_timeout=15)
 
+ANOTHER_ID = "0" * 32
+"""An external id of the form that connections get, and that none has."""
+
 SESSION_NAME_CHARACTERS = 64
 """At most (STS AssumeRole, RoleSessionName)."""
 
@@ -50,18 +53,22 @@ class AssumedRole:
     def open_without_external_id(self) -> bool:
         """Whether the role lets us in without its external id, and so anybody who makes us ask (confused deputy).
 
-        Raises `ProviderError` if that stays open.
+        Any other id is tried as well: a condition that all of them meet guards nothing. Raises `ProviderError`
+        if it stays open whether we are let in.
         """
+        return self._lets_in(None) or self._lets_in(ANOTHER_ID)
+
+    # -- inside ------------------------------------------------------------------------------------------
+
+    def _lets_in(self, external_id: str | None) -> bool:
         try:
-            self._fetcher(external_id=None).fetch_credentials()
+            self._fetcher(external_id=external_id).fetch_credentials()
         except (ClientError, BotoCoreError) as error:
             refused = translated(error, doing=f"assume {self.role.arn} without its external id")
             if isinstance(refused, Permission):
                 return False
             raise refused from error
         return True
-
-    # -- inside ------------------------------------------------------------------------------------------
 
     def _renewed(self) -> dict[str, str]:
         try:

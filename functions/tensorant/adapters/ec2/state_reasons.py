@@ -61,11 +61,15 @@ def cause(reason: str) -> Cause | None:
 
 def never_ran_because(instance: Mapping[str, Any], reason: str) -> Failure | None:
     """Why an instance that is ending could not run; None if it was ended in another way."""
-    if instance["State"]["Name"] not in ENDED:
-        return None
+    ending = instance["State"]["Name"] in ENDED
+    return launch_failure(instance["InstanceId"], reason) if ending else None
+
+
+def launch_failure(instance_id: str, reason: str) -> Failure | None:
+    """What a reason means for a machine that was made and never ran; None for any other reason."""
     code = next((each for each in LAUNCH_FAILURES if each in reason), None)
     if code is None:
         return None
     failure_class, mend = LAUNCH_FAILURES[code]
-    message = f"EC2 could not run the machine {instance['InstanceId']}: {reason}"
+    message = f"EC2 could not run the machine {instance_id}: {reason}"
     return Failure(failure_class=failure_class, code=code, message=message, mend=mend)

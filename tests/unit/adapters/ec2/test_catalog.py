@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tensorant.adapters.ec2.catalog import exclusion
+from tensorant.adapters.ec2.catalog import exclusion, zones_of
 
 NVIDIA_L4 = {"Name": "L4", "Manufacturer": "NVIDIA", "Count": 1, "MemoryInfo": {"SizeInMiB": 22888}}
 
@@ -64,3 +64,16 @@ def test_one_whole_recent_nvidia_gpu_is_usable(found: dict[str, Any]) -> None:
 )
 def test_other_types_are_left_out_with_the_reason(type_: dict[str, Any], reason: str) -> None:
     assert exclusion(type_) == reason
+
+
+class NoClient:
+    """EC2 refuses a filter without values: nothing may be asked."""
+
+    def get_paginator(self, operation: str) -> Any:
+        raise AssertionError(operation)
+
+
+def test_where_there_is_no_type_no_zone_is_asked_for() -> None:
+    nobody: Any = NoClient()
+
+    assert zones_of(nobody, [], ["us-east-1a"]) == {}

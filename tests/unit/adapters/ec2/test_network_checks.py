@@ -56,6 +56,11 @@ def test_good_subnets_tell_their_zones() -> None:
         (second(State="pending"), FAILED, ["subnet-0000000b is pending"]),
         (second(Ipv6Native=True), FAILED, ["subnet-0000000b has no IPv4 addresses"]),
         (second(OutpostArn="arn:aws:outposts:…"), FAILED, ["subnet-0000000b is on an Outpost"]),
+        (
+            second(AvailabilityZone="us-east-1-bos-1a"),
+            FAILED,
+            ["subnet-0000000b is in us-east-1-bos-1a, a Local or Wavelength Zone"],
+        ),
         (second(AvailableIpAddressCount=0), WARNING, ["subnet-0000000b has no free address"]),
         (
             [subnet(AvailableIpAddressCount=0), subnet(SECOND_SUBNET, AvailableIpAddressCount=0)],

@@ -21,10 +21,16 @@ class Sts:
         self.minutes = 60
         self.refusal = ""
         self.status = 403
+        self.wants_any_id = False
+        """Refuses who names no external id, and lets everybody else in."""
+        self.asked: list[dict[str, str]] = []
 
     def __call__(self) -> tuple[int, str]:
-        if self.refusal:
-            error = f"<Error><Code>{self.refusal}</Code><Message>No.</Message></Error>"
+        refusal = self.refusal
+        if self.wants_any_id and "ExternalId" not in self.asked[-1]:
+            refusal = "AccessDenied"
+        if refusal:
+            error = f"<Error><Code>{refusal}</Code><Message>No.</Message></Error>"
             return self.status, f"<ErrorResponse>{error}<RequestId>1</RequestId></ErrorResponse>"
         ends = (datetime.now(tz=UTC) + timedelta(minutes=self.minutes)).strftime("%Y-%m-%dT%H:%M:%SZ")
         keys = "<AccessKeyId>ASIA</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken>"
@@ -115,6 +121,18 @@ def test_a_role_is_tried_without_its_external_id(
 
     assert found is is_open
     assert "ExternalId" not in server.asked[0]
+
+
+def test_a_role_that_takes_any_external_id_is_as_open_as_one_that_takes_none(
+    server: CannedServer, sts: Sts
+) -> None:
+    """A trust policy with `StringLike sts:ExternalId *`, for one: every customer of ours gets in."""
+    sts.wants_any_id, sts.asked = True, server.asked
+
+    assumed = AssumedRoles("dep-1").of("conn-aws-1", arn=ARN, external_id="made-by-us")
+
+    assert assumed.open_without_external_id()
+    assert server.asked[1]["ExternalId"] != "made-by-us"
 
 
 def test_whether_a_role_is_open_is_not_guessed(server: CannedServer, sts: Sts) -> None:
