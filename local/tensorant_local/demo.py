@@ -133,10 +133,10 @@ class Demo:
 
     def _review(self, run_id: str) -> None:
         quote = self._client.review(self._organization, run_id).quote
+        parts = " + ".join(f"{part.name} ${part.usd_per_hour} ({part.basis})" for part in quote.parts)
         say(
             self._out,
-            f"Quote: ${quote.usd_per_hour} an hour for {quote.instance_type} = compute "
-            f"${quote.compute_usd_per_hour} + {quote.disk_gib} GiB of disk ${quote.disk_usd_per_hour}; "
+            f"Quote: ${quote.usd_per_hour} an hour for {quote.instance_type} = {parts}; "
             f"not in it: {', '.join(quote.excluded)}",
         )
 
@@ -213,8 +213,8 @@ def _table(status: RunStatus, facts: Sequence[Fact], fetched: FetchedAdapter | N
     table = Table("", "", title=f"Run {status.run.id}", show_header=False, title_justify="left")
     if quote := status.quote:
         table.add_row("quote", f"${quote.usd_per_hour} an hour: {quote.instance_type}")
-        table.add_row("  compute", f"${quote.compute_usd_per_hour}")
-        table.add_row("  disk", f"${quote.disk_usd_per_hour} for {quote.disk_gib} GiB")
+        for part in quote.parts:
+            table.add_row(f"  {part.name}", f"${part.usd_per_hour}: {part.basis}")
         table.add_row("  not in it", ", ".join(quote.excluded))
     table.add_section()
     for name, seconds in _durations(facts):
