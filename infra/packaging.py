@@ -37,7 +37,20 @@ DEPLOYED_AT = "/var/task"
 """Where Lambda unpacks the bundle; tracebacks name files under it."""
 
 AWS_SERVICES = frozenset(
-    {"dynamodb", "ec2", "events", "lambda", "logs", "pricing", "s3", "secretsmanager", "stepfunctions", "sts"}
+    {
+        "dynamodb",
+        "ec2",
+        "events",
+        "iam",
+        "lambda",
+        "logs",
+        "pricing",
+        "s3",
+        "secretsmanager",
+        "service-quotas",
+        "stepfunctions",
+        "sts",
+    }
 )
 """Services whose description the bundle keeps; botocore brings hundreds, 25 MB of them."""
 

@@ -122,9 +122,7 @@ class AdapterConfig:
 
     def is_saved_whole(self, module: str) -> bool:
         """Whether the module, or one that contains it, is among `modules_to_save`."""
-        parts = module.split(".")
-        around = (".".join(parts[:count]) for count in range(1, len(parts) + 1))
-        return any(is_end_of(each, end) for each in around for end in self.modules_to_save)
+        return any(is_saved_as(module, end) for end in self.modules_to_save)
 
     def is_experts(self, module: str) -> bool:
         """A mixture-of-experts layer stacks the ranks of its experts, and PEFT may wrap it twice (`base_layer`).
@@ -139,6 +137,12 @@ class AdapterConfig:
 def is_end_of(module: str, end: str) -> bool:
     """Whether the dotted name `module` is `end` or ends with it at a dot."""
     return module == end or module.endswith(f".{end}")
+
+
+def is_saved_as(module: str, end: str) -> bool:
+    """Whether the module, or one that contains it, ends with `end`: here PEFT asks for no dot (`norm` is any norm)."""
+    parts = module.split(".")
+    return any(".".join(parts[:count]).endswith(end) for count in range(1, len(parts) + 1))
 
 
 def ends_of(module: str) -> set[str]:

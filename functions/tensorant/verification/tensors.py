@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tensorant.verification.adapter_config import ends_of
+from tensorant.verification.adapter_config import ends_of, is_saved_as
 from tensorant.verification.faults import Code, Unsound, shown, unsound
 
 if TYPE_CHECKING:
@@ -93,11 +93,15 @@ def read_contents(tensors: Sequence[Tensor], config: AdapterConfig) -> Contents:
 
 
 def unmatched_targets(pairs: Sequence[Pair], config: AdapterConfig) -> tuple[str, ...]:
-    """Names in `target_modules` that no tensor belongs to. None for a pattern: it is not run here."""
+    """Names in `target_modules` that no tensor belongs to, but those of modules saved whole instead.
+
+    None for a pattern: it is not run here.
+    """
     if isinstance(config.target_modules, str):
         return ()
     ends = {end for pair in pairs for end in ends_of(pair.module)}
-    return tuple(sorted(set(config.target_modules) - ends))
+    unmatched = sorted(set(config.target_modules) - ends)
+    return tuple(name for name in unmatched if not config.is_saved_whole(name))
 
 
 def _extra(tensor: Tensor, config: AdapterConfig) -> Extra:
@@ -189,19 +193,15 @@ def _check_target(pair: Pair, config: AdapterConfig) -> None:
 
 def _check_coverage(contents: Contents, config: AdapterConfig) -> None:
     """Names that PEFT found itself must all have tensors; those a user wrote may fit nothing."""
-    saved = {end for extra in contents.extras for end in _ends_around(extra.module)}
-    if absent := sorted(set(config.modules_to_save) - saved):
+    absent = [
+        end
+        for end in config.modules_to_save
+        if not any(is_saved_as(extra.module, end) for extra in contents.extras)
+    ]
+    if absent:
         raise unsound(
             Code.TENSOR_EXTRA, f"modules_to_save names {shown(absent[0])}, but no tensor of it is there."
         )
-    unmatched = [
-        each for each in unmatched_targets(contents.pairs, config) if not config.is_saved_whole(each)
-    ]
+    unmatched = unmatched_targets(contents.pairs, config)
     if config.targets_resolved and unmatched:
         raise unsound(Code.COVERAGE, f"The config names {shown(unmatched[0])}, but no tensor belongs to it.")
-
-
-def _ends_around(module: str) -> set[str]:
-    """The ends of a module's name and of those that contain it."""
-    parts = module.split(".")
-    return {end for count in range(1, len(parts) + 1) for end in ends_of(".".join(parts[:count]))}

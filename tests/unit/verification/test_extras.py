@@ -40,9 +40,9 @@ CASES = [
     ("modules that are numbers", WITH_HEAD, HEAD, {"modules_to_save": [1]}, "CONFIG_EXTRAS"),
     ("a module that is declared and not there", WITH_HEAD, {}, SAVED, "TENSOR_EXTRA"),
     (
-        "a module that only ends alike",
+        "a module that only begins alike",
         WITH_HEAD,
-        {"base_model.model.xlm_head.weight": filled("F32", (16, 8))},
+        {"base_model.model.lm_head_2.weight": filled("F32", (16, 8))},
         SAVED,
         "TENSOR_NAME",
     ),
