@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tracemalloc
 
 import pytest
 
 from tensorant.domain.datasets.judging import MAX_FAULTS, Content, judge, normal_form
 from tensorant.domain.datasets.report import Compression, DatasetFault, Lengths
-from tensorant.domain.datasets.rows import MAX_ROW_BYTES, rows
+from tensorant.domain.datasets.rows import MAX_ROW_BYTES, TOO_LONG, rows
 from tensorant.domain.datasets.tally import Tally, tokens
 
 GOOD = b'{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}'
@@ -89,12 +90,19 @@ def test_a_row_that_is_too_long_is_one_fault_and_the_next_is_read(chunk: int) ->
     assert next_fault.line == 3
 
 
-def test_the_longest_row_is_good_and_blanks_around_it_do_not_count() -> None:
-    spare = MAX_ROW_BYTES - len(b'{"text": ""}')
-    longest = b'{"text": "' + b"x" * spare + b'"}'
+@pytest.mark.parametrize("chunk", [999, 1 << 16, 1 << 24])
+def test_the_longest_row_is_good_and_one_byte_more_is_not(chunk: int) -> None:
+    longest = b'{"text": "' + b"x" * (MAX_ROW_BYTES - len(b'{"text": ""}')) + b'"}'
 
-    assert content_of(b" " * 1000 + longest + b" " * 1000).rows == 1
-    assert len(faults_of(longest[:-2] + b'x"}')) == 1
+    assert content_of(longest + b"\n" + longest, chunk).rows == 2
+    assert [fault.line for fault in faults_of(longest + b"\n" + longest + b" \n", chunk)] == [2]
+
+
+@pytest.mark.parametrize("chunk", [999, 1 << 16, 1 << 24])
+def test_nothing_is_dropped_behind_a_long_run_of_blanks(chunk: int) -> None:
+    (fault,) = faults_of(b'{"text": "a"}' + b" " * MAX_ROW_BYTES + b"rubbish", chunk)
+
+    assert fault.message == "The row is longer than 1,000,000 bytes."
 
 
 def test_reading_ends_at_a_hundred_faults() -> None:
@@ -111,10 +119,14 @@ def test_reading_ends_at_a_hundred_faults() -> None:
     assert (len(found), MAX_FAULTS, found[-1].line, len(taken)) == (100, 100, 100, 3)
 
 
-def test_memory_stays_bounded_while_a_row_has_no_end() -> None:
-    longest = [len(batch[0]) for batch in rows([b"x" * 100_000] * 100)]
+def test_a_row_without_an_end_is_not_kept() -> None:
+    tracemalloc.start()
+    batches = list(rows(b"x" * 7 for _ in range(200_000)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
 
-    assert longest == [MAX_ROW_BYTES + 1]
+    assert batches == [[TOO_LONG]]
+    assert peak < 32 << 20  # the pieces of one row: 34 bytes more each than their seven
 
 
 # -- counting ----------------------------------------------------------------------------------------------
