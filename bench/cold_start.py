@@ -14,7 +14,13 @@ from rich.table import Table
 from tensorant import handlers
 
 RUNS = 5
-NOT_HANDLERS = {"__init__", "http", "problems", "requests", "tasks", "views"}
+NOT_HANDLERS = {path.stem for path in Path(handlers.__path__[0]).glob("*views.py")} | {
+    "__init__",
+    "http",
+    "problems",
+    "requests",
+    "tasks",
+}
 FLOOR = "import boto3; boto3.client('dynamodb', region_name='us-east-1')"
 
 

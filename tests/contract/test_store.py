@@ -13,7 +13,7 @@ from tensorant.contract import EventType
 from tensorant.domain.errors import Conflict, NotFound
 from tensorant.domain.identity import Member, Organization, Role
 from tensorant.domain.machines import Observation, Seen
-from tensorant.domain.projects import Project
+from tensorant.domain.projects import DatasetContent, DatasetStatus, Project
 from tensorant.domain.runs import Outcome, Phase, Progress
 from tensorant.domain.timeline import Fact
 from tensorant.ports import Store
@@ -332,6 +332,27 @@ def test_runs_are_listed_from_their_launch_to_their_outcome(store: Store) -> Non
 
     store.commit(store.run("run-2").ended(Outcome.FAILED, at=later()))
     assert list(store.runs_under_way()) == []
+
+
+def test_only_dataset_versions_without_an_end_are_listed_as_open(store: Store) -> None:
+    for number, status in enumerate(DatasetStatus):
+        store.commit(dataset_version(id=f"data-{number}", status=status))
+
+    assert [each.status for each in store.open_dataset_versions()] == ["uploading", "validating"]
+
+    store.commit(store.dataset_version(ORG, "data-1").valid())
+    assert [each.id for each in store.open_dataset_versions()] == ["data-0"]
+
+
+def test_a_content_belongs_to_one_version_of_a_project(store: Store) -> None:
+    content = DatasetContent(organization_id=ORG, project_id=PROJECT, sha256="d" * 64, version_id=DATASET)
+    store.commit(content)
+
+    with pytest.raises(Conflict):
+        store.commit(replace(content, version_id="data-2"))
+    assert store.dataset_content(PROJECT, "d" * 64) == replace(content, version=1)
+    assert store.dataset_content("proj-9", "d" * 64) is None
+    assert store.dataset_content(PROJECT, "e" * 64) is None
 
 
 def test_connections_of_all_organizations_that_machines_are_made_with_are_listed(store: Store) -> None:

@@ -233,8 +233,11 @@ class Connection:
         seen = f"The connection's temporary credentials expire at {_minute(self.credentials_expire_at)}."
         return CheckItem(name="expiry", verdict=CheckVerdict.OK, seen=seen)
 
-    def require_credentials_until(self, moment: datetime) -> None:
-        """Raises `Conflict` if its credentials expire before, so that what was made could not be released."""
+    def require_credentials_until(self, moment: datetime, *, named_by: str = "connection_id") -> None:
+        """Raises `Conflict` if its credentials expire before, so that what was made could not be released or stored.
+
+        `named_by` is the field that named the connection.
+        """
         expire_at = self.credentials_expire_at
         if expire_at is not None and expire_at < moment:
             raise Conflict(
@@ -242,7 +245,7 @@ class Connection:
                 f"The credentials of {self.name} expire at {_minute(expire_at)}; the run may need them until "
                 f"{_minute(moment)}.",
                 mend="Replace the connection's credentials with ones that last longer, or shorten the time limit.",
-                field="connection_id",
+                field=named_by,
             )
 
     # -- its life ----------------------------------------------------------------------------------------
@@ -276,6 +279,18 @@ class Connection:
             abilities=abilities or self.abilities,
         )
 
+    def check_unfinished(self, trouble: str, *, at: datetime) -> Connection:
+        """After a check that got no answer: an earlier good one still counts, without one nothing is proven."""
+        verdict = CheckVerdict.WARNING if self.usable else CheckVerdict.FAILED
+        item = CheckItem(
+            name="unfinished",
+            verdict=verdict,
+            seen=f"The check could not be finished: {trouble}",
+            mend="Check the connection again in a few minutes.",
+        )
+        earlier = tuple(each for each in self.checks if each.name != "unfinished") if self.usable else ()
+        return self.checked((*earlier, item), at=self.checked_at if self.usable and self.checked_at else at)
+
     def changed(self, *, name: str, settings: Settings) -> Connection:
         """With other settings, of which no check knows anything; another name alone changes nothing else."""
         renamed = replace(self, name=name)
@@ -290,6 +305,11 @@ class Connection:
         if account_id in {None, self.account_id}:
             return replace(self, generation=self.generation + 1)
         return replace(self.unproven(), account_id=None)
+
+    def awaiting_credentials(self, account_id: str | None, *, expire_at: datetime | None) -> Connection:
+        """About to get other credentials: until it is certain whose are stored, the earlier end counts."""
+        ends = [each for each in (self.credentials_expire_at, expire_at) if each is not None]
+        return replace(self.pointed_at(account_id), credentials_expire_at=min(ends, default=None))
 
     def with_credentials(self, account_id: str | None, *, expire_at: datetime | None) -> Connection:
         """With other credentials, which a check has still to prove."""

@@ -34,14 +34,25 @@ def connection_of(organization_id: str, connection_id: str, *, store: Store) -> 
     return connection
 
 
+def connection_seen_by(actor: Actor, organization_id: str, connection_id: str, *, store: Store) -> Connection:
+    """A connection for its organization's members, and for platform admins where the platform keeps it.
+
+    Raises `NotFound` for all others.
+    """
+    if not actor.platform_admin:
+        member_of(organization_id, actor, store=store)
+    connection = connection_of(organization_id, connection_id, store=store)
+    if connection.managed_by is ManagedBy.ORGANIZATION:
+        member_of(organization_id, actor, store=store)
+    return connection
+
+
 def connection_kept_by(actor: Actor, organization_id: str, connection_id: str, *, store: Store) -> Connection:
     """A connection that the actor may change: as an owner, or as a platform admin where the platform keeps it.
 
     Raises `NotFound` for strangers, `Forbidden` for those who may only use it.
     """
-    if not actor.platform_admin:
-        member_of(organization_id, actor, store=store)
-    connection = connection_of(organization_id, connection_id, store=store)
+    connection = connection_seen_by(actor, organization_id, connection_id, store=store)
     if connection.managed_by is ManagedBy.ORGANIZATION:
         member_of(organization_id, actor, store=store).require_owner()
     elif not actor.platform_admin:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -49,7 +50,7 @@ class Choices:
             try:
                 quote = self._quoted(run, candidate, connection, compute)
             except Price as error:
-                too_dear, run = error, run.refusing(candidate)
+                too_dear, run = error, _without_type(run, candidate.instance_type, offers)
                 continue
             return Choice(run, self._machine(run, candidate, connection, quote))
         raise too_dear or Capacity(
@@ -59,11 +60,12 @@ class Choices:
         )
 
     def _quoted(self, run: Run, candidate: Candidate, connection: Connection, compute: Compute) -> Quote:
-        """A fresh quote of the claim's holds for its type; all else is priced before it is asked for."""
+        """A fresh quote of the claim's holds for its type and disk; all else is priced before it is asked for."""
         claimed = run.quote
         if (
             claimed is not None
             and claimed.instance_type == candidate.instance_type
+            and claimed.disk_gib == disk_gib(run.draft, connection)
             and claimed.holds(self.clock.now())
         ):
             return claimed
@@ -133,3 +135,11 @@ class Choices:
                 min_free_disk_gib=MIN_FREE_DISK_GIB,
             )
         )
+
+
+def _without_type(run: Run, instance_type: str, offers: Sequence[Candidate]) -> Run:
+    """Its price is the same in every subnet: it is read once, and all its candidates are passed over."""
+    for each in offers:
+        if each.instance_type == instance_type and each not in run.refused:
+            run = run.refusing(each)
+    return run

@@ -51,7 +51,7 @@ class ConnectionChanges:
             if account_id is not None:
                 use = use_of(present, store=self.store)
                 use.require_account(present, account_id, field="access_key_id")
-            announced = present.pointed_at(account_id)
+            announced = present.awaiting_credentials(account_id, expire_at=expire_at)
             self.store.commit(announced)
             return announced
 
@@ -64,10 +64,11 @@ class ConnectionChanges:
             return replaced
 
         announced = until_settled(announce)
-        self.secrets.write(connection_id, secret)
-        replaced = until_settled(settle)
-        self.workers.check_connection(organization_id, connection_id)
-        return replaced
+        try:
+            self.secrets.write(connection_id, secret)
+            return until_settled(settle)
+        finally:  # whatever became of it: the check finds out whose credentials are stored
+            self.workers.check_connection(organization_id, connection_id)
 
     def _account_of(self, connection: Connection, secret: Mapping[str, str]) -> str | None:
         """Whose the new credentials are; None for storage, where no machine depends on it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from tensorant.domain.connections import AwsSettings, Catalog, CheckItem, CheckVerdict, Connection
 from tensorant.domain.errors import DOUBTFUL, TensorantError
@@ -22,13 +23,19 @@ class ConnectionChecker:
     def check(self, organization_id: str, connection_id: str) -> Connection:
         """Check and store. A failed check is a result, not an error.
 
+        One that got no answer is stored as unfinished and raised: the worker is called again a few times.
+
         What was seen of a connection that has been changed or removed meanwhile proves nothing, and is
         dropped: each change starts a check of its own.
         """
         connection = self.store.connection(organization_id, connection_id)
         if connection.removed:
             return connection
-        seen = self._look(connection)
+        try:
+            seen = self._look(connection)
+        except DOUBTFUL as error:
+            until_settled(partial(self._keep_unfinished, connection, error.message))
+            raise
 
         def save() -> Connection:
             present = self.store.connection(organization_id, connection_id)
@@ -53,6 +60,11 @@ class ConnectionChecker:
             return checked
 
         return until_settled(save)
+
+    def _keep_unfinished(self, connection: Connection, trouble: str) -> None:
+        present = self.store.connection(connection.organization_id, connection.id)
+        if not present.removed and present.generation == connection.generation:
+            self.store.commit(present.check_unfinished(trouble, at=self.clock.now()))
 
     def _look(self, connection: Connection) -> ComputeCheck | StorageCheck:
         try:

@@ -18,7 +18,7 @@ from tensorant.domain.connections import (
 from tensorant.domain.errors import Conflict, Forbidden, NotFound
 from tensorant.domain.identity import Actor
 from tensorant.ports import Clock, Ids, Secrets, Store, Workers
-from tensorant.services.access import connection_kept_by, connection_of, member_of
+from tensorant.services.access import connection_kept_by, connection_seen_by, member_of
 from tensorant.services.conflicts import until_settled
 
 
@@ -106,13 +106,12 @@ def _require_ours_for_the_platform_only(settings: Settings, managed_by: ManagedB
 
 @dataclass(frozen=True)
 class ConnectionReader:
-    """What any member may read of connections."""
+    """What any member may read of connections, and platform admins of those that the platform keeps."""
 
     store: Store
 
     def show(self, actor: Actor, organization_id: str, connection_id: str) -> Connection:
-        member_of(organization_id, actor, store=self.store)
-        return connection_of(organization_id, connection_id, store=self.store)
+        return connection_seen_by(actor, organization_id, connection_id, store=self.store)
 
     def list(self, actor: Actor, organization_id: str) -> Sequence[Connection]:
         member_of(organization_id, actor, store=self.store)

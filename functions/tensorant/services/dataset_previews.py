@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tensorant.domain.errors import Storage
+from tensorant.domain.errors import Conflict
 from tensorant.domain.identity import Actor
 from tensorant.ports import ObjectStores, Store
 from tensorant.services.access import member_of
@@ -31,7 +31,10 @@ class DatasetPreviews:
     storages: ObjectStores
 
     def preview(self, actor: Actor, organization_id: str, version_id: str, *, rows: int) -> Preview:
-        """Up to `rows` rows; fewer if they are long. Raises `Conflict` for a version that is not valid."""
+        """Up to `rows` rows; fewer if they are long.
+
+        Raises `Conflict` for a version that is not valid, or is not in the storage any more.
+        """
         member_of(organization_id, actor, store=self.store)
         dataset = valid_version(organization_id, version_id, store=self.store)
         project = self.store.project(organization_id, dataset.project_id)
@@ -39,7 +42,7 @@ class DatasetPreviews:
         storage = self.storages.open(connection)
         found = storage.head(dataset.key)
         if found is None:
-            raise Storage(
+            raise Conflict(
                 "dataset_missing",
                 f"The dataset version {version_id} is not in the storage any more.",
                 mend="Upload the same file again: it is stored in its old place.",

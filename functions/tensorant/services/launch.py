@@ -83,8 +83,10 @@ class Validator:
     def _rechecked(self, run: Run) -> Quote:
         """The quote of the first acceptable type inside the price limit."""
         connection = ready_compute(run.organization_id, run.draft.connection_id, store=self.store)
-        ready_storage(run.organization_id, run.storage_connection_id, store=self.store)
-        connection.require_credentials_until(run.credentials_needed_until(self.clock.now()))
+        storage = ready_storage(run.organization_id, run.storage_connection_id, store=self.store)
+        needed_until = run.credentials_needed_until(self.clock.now())
+        connection.require_credentials_until(needed_until)
+        storage.require_credentials_until(needed_until, named_by="project_id")
         compute = self.computes.open(connection)
         quotes = current_quotes(run.draft, connection, compute=compute, clock=self.clock)
         return first_within(quotes, run.draft.price_limit_usd_per_hour)

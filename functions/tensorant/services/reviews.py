@@ -96,12 +96,14 @@ class Reviews:
         return Review(run=run, at=now, quotes=quotes, quote=quote, quota=quota, problems=problems)
 
     def _readiness_problems(self, run: Run, connection: Connection, now: datetime) -> Iterator[Problem]:
+        needed_until = run.credentials_needed_until(now)
         try:
-            connection.require_credentials_until(run.credentials_needed_until(now))
+            connection.require_credentials_until(needed_until)
         except Conflict as expiring:
             yield Problem.of(expiring)
         try:
-            ready_storage(run.organization_id, run.storage_connection_id, store=self.store)
+            storage = ready_storage(run.organization_id, run.storage_connection_id, store=self.store)
+            storage.require_credentials_until(needed_until, named_by="project_id")
         except Rejected as unready:
             yield Problem.of(unready)
 

@@ -13,7 +13,9 @@ from tensorant.contract import VerificationReport
 from tensorant.domain.errors import FailureClass
 from tensorant.domain.failures import Failure
 from tensorant.domain.machines import Disposition, Goal, Seen
+from tensorant.domain.projects import DatasetVersion
 from tensorant.domain.runs import Adapter, Outcome, Progress
+from tests.support.command_line import dataset_report, fault
 from tests.support.worlds import (
     QUOTE,
     RUN,
@@ -60,12 +62,30 @@ FULL_MACHINE = machine(
         s3_connection(),
         catalog(),
         dataset_version(),
+        dataset_version(
+            report=dataset_report(),
+            trouble=fault(),
+            same_as="data-0",
+            stored_key="k",
+            validating_since=later(),
+        ),
     ],
 )
 def test_what_is_stored_comes_back_the_same(entity: Any) -> None:
     item = {"body": body(entity), "version": entity.version}
 
     assert value(type(entity), unmarshalled(marshalled(item))) == entity
+
+
+def test_a_dataset_version_from_before_there_were_reports_is_read() -> None:
+    before = body(dataset_version())
+    for name in ("report", "same_as", "validating_since", "restarts", "trouble", "stored_key"):
+        del before[name]
+
+    read = value(DatasetVersion, {"body": before, "version": 3})
+
+    assert read == dataset_version(version=3)
+    assert read.key == f"projects/proj-1/datasets/data-1-{'d' * 64}.jsonl"
 
 
 def test_money_is_kept_to_the_last_digit() -> None:

@@ -16,7 +16,7 @@ from tensorant.handlers import provider
 from tensorant.handlers.review_views import ReviewView
 from tensorant.services.reviews import Reviews
 from tests.support.calls import Caller
-from tests.support.worlds import MEMBER, ORG, RUN, S3, World, aws_connection, run
+from tests.support.worlds import MEMBER, ORG, RUN, S3, World, aws_connection, dataset_version, run
 
 BASE = f"/v1/organizations/{ORG}/runs/{RUN}"
 ADAPTER = Adapter(key="runs/run-1/attempt-1/adapter.zip", etag='"e"', report=VerificationReport(sound=True))
@@ -141,3 +141,37 @@ def test_without_an_adapter_there_is_nothing_to_download(cloud: World, member: C
     answer = member.get(f"{BASE}/adapter")
 
     assert (answer.status, answer.error["code"]) == (409, "no_adapter")
+
+
+# -- previews ----------------------------------------------------------------------------------------------
+
+PREVIEW = f"/v1/organizations/{ORG}/dataset-versions/data-1/preview"
+
+
+def test_a_preview_is_of_the_own_organization(member: Caller) -> None:
+    assert member.as_("sam").get(PREVIEW).status == 404
+    assert member.get(PREVIEW.replace(ORG, "org-2")).status == 404
+
+
+def test_a_preview_shows_the_first_rows(cloud: World, member: Caller) -> None:
+    cloud.store.commit(dataset_version(stored_key="shown.jsonl", version=1))
+    storage = bootstrap.storages().open(cloud.store.connection(ORG, S3))
+    storage.put("shown.jsonl", b'{"text": "a"}\n{"text": "b"}\n')
+
+    answer = member.get(PREVIEW, "rows=1")
+
+    assert (answer.status, answer.body) == (200, {"rows": [{"text": "a"}], "more": True})
+
+
+def test_a_preview_of_what_is_gone_from_the_storage_is_a_conflict(member: Caller) -> None:
+    answer = member.get(PREVIEW)
+
+    assert (answer.status, answer.error["code"]) == (409, "dataset_missing")
+    assert answer.error["mend"] == "Upload the same file again: it is stored in its old place."
+
+
+@pytest.mark.parametrize("rows", ["0", "101", "all"])
+def test_a_preview_has_from_one_to_a_hundred_rows(member: Caller, rows: str) -> None:
+    answer = member.get(PREVIEW, f"rows={rows}")
+
+    assert (answer.status, answer.error["field"]) == (422, "rows")

@@ -240,6 +240,7 @@ def test_a_sweep_reports_in_json(cloud: World) -> None:
 
     assert json.loads(json.dumps(report)) == report
     assert report["started"] == [RUN]
+    assert report["datasets"] == {"restarted": [], "given_up": [], "abandoned": [], "troubled": {}}
     assert list(report["troubled"]) == [AWS]  # its credentials are not stored
 
 

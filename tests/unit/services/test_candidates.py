@@ -5,6 +5,7 @@ A limit of $1.0219 is just what a g5.xlarge costs with its disk: 1.006 + 0.0159.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -19,6 +20,7 @@ from tests.support.worlds import (
     FIRST_SUBNET,
     G5,
     G6,
+    IMAGE,
     QUOTE,
     SECOND_SUBNET,
     World,
@@ -170,3 +172,32 @@ def test_only_aws_is_asked(world: World, choices: Choices) -> None:
     with pytest.raises(Configuration) as caught:
         choices.next(world.claimed(), s3_connection(), None, compute=world.compute)
     assert caught.value.code == "not_aws"
+
+
+def test_a_claims_quote_with_a_smaller_disk_does_not_hold(world: World, choices: Choices) -> None:
+    # another image meanwhile: 200 + 30 + 50 GiB at $0.08 are 0.08 · 280 / 730 = $0.0307 an hour
+    larger = replace(IMAGE, root_gib=200)
+
+    quote = chosen(world, choices, world.claimed(), image=larger).machine.quote
+
+    assert (quote.disk_gib, quote.usd_per_hour) == (280, Decimal("0.8355"))
+
+
+def test_above_the_limit_with_a_larger_disk_it_is_not_asked_for(world: World, choices: Choices) -> None:
+    run = world.claimed(price_limit_usd_per_hour=Decimal("0.8354"))
+
+    with pytest.raises(Price) as caught:
+        chosen(world, choices, run, image=replace(IMAGE, root_gib=200))
+    assert caught.value.code == "price_above_limit"
+
+
+def test_the_price_of_a_type_is_read_once_whatever_the_number_of_subnets(
+    world: World, choices: Choices
+) -> None:
+    run = world.claimed(instance_types=(G5, G6E, G6), price_limit_usd_per_hour=Decimal("1.0218"))
+    world.compute.prices_per_hour |= {G5: Decimal("1.006"), G6E: Decimal("1.861")}
+
+    choice = chosen(world, choices, run)
+
+    assert wanted(choice.machine) == (G6, FIRST_SUBNET)
+    assert world.compute.asked("prices") == [G5, G6E]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -224,6 +225,53 @@ def test_what_a_check_saw_of_the_old_credentials_meanwhile_is_dropped(
     assert not connection.usable
 
 
+def test_credentials_that_could_not_be_stored_are_checked_all_the_same(
+    world: World, changes: ConnectionChanges
+) -> None:
+    def unanswered(_connection_id: str, _secret: Any) -> None:
+        raise ProviderFault("secret_failed", "Secrets Manager did not answer.")
+
+    world.secrets.write = unanswered  # type: ignore[method-assign]
+
+    with pytest.raises(ProviderFault):
+        changes.replace_credentials(OWNER, ORG, AWS, secret=FOREIGN)
+
+    # whether they were stored is not known: without a check it would be checking for ever
+    assert (present(world).status, present(world).usable) == (ConnectionStatus.CHECKING, False)
+    assert world.workers.checks == [(ORG, AWS)]
+
+
+@pytest.mark.parametrize(
+    ("old_end", "new_end", "counts"),
+    [
+        (None, later(hours=8), later(hours=8)),
+        (later(hours=4), later(hours=8), later(hours=4)),
+        (later(hours=4), None, later(hours=4)),
+        (None, None, None),
+    ],
+)
+def test_until_it_is_certain_whose_are_stored_the_earlier_end_counts(
+    world: World,
+    changes: ConnectionChanges,
+    old_end: datetime | None,
+    new_end: datetime | None,
+    counts: datetime | None,
+) -> None:
+    world.store.commit(aws_connection(version=1, credentials_expire_at=old_end))
+    write = world.secrets.write
+
+    def written_and_died(connection_id: str, secret: Any) -> None:
+        write(connection_id, secret)
+        raise ProviderFault("secret_failed", "Secrets Manager did not answer.")
+
+    world.secrets.write = written_and_died  # type: ignore[method-assign]
+
+    with pytest.raises(ProviderFault):
+        changes.replace_credentials(OWNER, ORG, AWS, secret=SAME, expire_at=new_end)
+
+    assert present(world).credentials_expire_at == counts
+
+
 def test_of_two_who_replace_them_at_once_one_is_told(world: World, changes: ConnectionChanges) -> None:
     write = world.secrets.write
 
@@ -238,6 +286,7 @@ def test_of_two_who_replace_them_at_once_one_is_told(world: World, changes: Conn
         changes.replace_credentials(OWNER, ORG, AWS, secret=FOREIGN)
 
     assert caught.value.code == "credentials_in_doubt"
+    assert world.workers.checks == [(ORG, AWS)] * 2  # the second finds out whose are stored
     changes.replace_credentials(OWNER, ORG, AWS, secret=SAME)
     assert world.secrets.read(AWS) == SAME
 

@@ -92,6 +92,7 @@ def test_a_provider_that_does_not_answer_proves_nothing(
     world: World, checker: ConnectionChecker, error: ProviderError, when: str
 ) -> None:
     before = world.store.connection(ORG, AWS)
+    world.store.commit(before.checking())
     if when == "opening":
         world.computes.trouble = error
     else:
@@ -100,7 +101,26 @@ def test_a_provider_that_does_not_answer_proves_nothing(
     with pytest.raises(type(error)):
         checker.check(ORG, AWS)
 
-    assert world.store.connection(ORG, AWS) == before
+    after = world.store.connection(ORG, AWS)
+    assert (after.status, after.usable) == (ConnectionStatus.CONNECTED, True)
+    assert after.checks[:-1] == before.checks
+    assert (after.checks[-1].name, after.checks[-1].verdict) == ("unfinished", CheckVerdict.WARNING)
+    assert after.checked_at == before.checked_at
+
+
+def test_a_first_check_that_gets_no_answer_does_not_stay_under_way(
+    world: World, checker: ConnectionChecker
+) -> None:
+    world.store.commit(world.store.connection(ORG, AWS).unproven().checking())
+    world.compute.fail_next("check", ProviderFault("no_answer", "AWS did not answer."))
+
+    with pytest.raises(ProviderFault):
+        checker.check(ORG, AWS)
+
+    after = world.store.connection(ORG, AWS)
+    assert (after.status, after.usable) == (ConnectionStatus.FAILED, False)
+    assert "AWS did not answer." in after.checks[-1].seen
+    assert checker.check(ORG, AWS).status is ConnectionStatus.CONNECTED
 
 
 def test_storage_is_checked_by_its_own_probe(world: World, checker: ConnectionChecker) -> None:

@@ -196,6 +196,18 @@ def test_members_use_and_read_the_platform_s(world: World, reader: ConnectionRea
 # -- reading -----------------------------------------------------------------------------------------------
 
 
+def test_a_platform_admin_reads_what_the_platform_keeps_and_nothing_else(
+    world: World, reader: ConnectionReader
+) -> None:
+    world.store.commit(aws_connection(version=1, managed_by=ManagedBy.PLATFORM))
+
+    assert reader.show(ADMIN, ORG, AWS).id == AWS
+    with pytest.raises(NotFound):
+        reader.show(ADMIN, ORG, S3)
+    with pytest.raises(NotFound):
+        reader.list(ADMIN, ORG)
+
+
 def test_members_read_connections_and_their_catalog(reader: ConnectionReader) -> None:
     assert [each.id for each in reader.list(MEMBER, ORG)] == [AWS, S3]
     assert reader.show(MEMBER, ORG, AWS).id == AWS

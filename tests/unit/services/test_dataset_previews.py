@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tensorant.domain.errors import Conflict, NotFound, Storage
+from tensorant.domain.errors import Conflict, NotFound
 from tensorant.domain.projects import DatasetStatus
 from tensorant.services.dataset_previews import PREVIEW_BYTES, DatasetPreviews
 from tests.support.worlds import DATASET, MEMBER, ORG, STRANGER, World, dataset_version
@@ -58,7 +58,7 @@ def test_a_version_of_known_content_shows_that(world: World, previews: DatasetPr
 
 
 def test_what_is_gone_from_the_storage_is_told(world: World, previews: DatasetPreviews) -> None:
-    with pytest.raises(Storage) as caught:
+    with pytest.raises(Conflict) as caught:
         previews.preview(MEMBER, ORG, DATASET, rows=1)
     assert caught.value.code == "dataset_missing"
 

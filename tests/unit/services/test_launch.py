@@ -323,6 +323,23 @@ def test_credentials_must_outlast_the_limit_by_half_an_hour(
         assert world.compute.calls == []
 
 
+@pytest.mark.parametrize(
+    ("expire", "next_step"),
+    [({"minutes": 149, "seconds": 59}, Next.END), ({"minutes": 150}, Next.LAUNCH)],
+)
+def test_so_must_those_of_the_storage(
+    world: World, validator: Validator, expire: dict[str, float], next_step: Next
+) -> None:
+    world.launched()  # two hours
+    world.store.commit(s3_connection(version=1, credentials_expire_at=later(**expire)))
+
+    assert validator.claim(step()).next is next_step
+    if next_step is Next.END:
+        assert world.run.failure is not None
+        assert world.run.failure.code == "credentials_expire_early"
+        assert "our bucket" in world.run.failure.message
+
+
 def test_a_connection_that_was_removed_is_not_launched_on(world: World, validator: Validator) -> None:
     world.launched()
     world.store.commit(aws_connection(version=1, removed_at=later(minutes=1)))

@@ -97,6 +97,35 @@ def test_a_run_that_starts_meanwhile_is_not_overlooked(world: World, removals: R
     assert caught.value.code == "connection_in_use"
 
 
+def test_a_run_that_ends_while_it_is_looked_for_leaves_its_machine_in_the_way(
+    world: World, removals: RemovedConnections
+) -> None:
+    world.launched()
+    read_runs, read_machines = world.store.runs_under_way, world.store.open_machines
+
+    def end() -> None:
+        if world.run.outcome is None:
+            world.store.commit(machine(goal=Goal.STOPPED, seen=Seen.STOPPED, instance_id="i-1"))
+            world.change_run(outcome=Outcome.NEEDS_RECOVERY)
+
+    def runs() -> Any:
+        found = read_runs()
+        end()
+        return found
+
+    def machines() -> Any:
+        found = read_machines()
+        end()
+        return found
+
+    world.store.runs_under_way = runs  # type: ignore[method-assign]
+    world.store.open_machines = machines  # type: ignore[method-assign]
+
+    with pytest.raises(Conflict) as caught:
+        removals.remove(OWNER, ORG, AWS)
+    assert caught.value.code == "connection_in_use"
+
+
 def test_storage_stays_with_its_project(world: World, removals: RemovedConnections) -> None:
     world.store.commit(s3_connection(id=UNBOUND))
 

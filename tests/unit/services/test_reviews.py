@@ -155,6 +155,21 @@ def test_credentials_that_end_before_the_release_block(
     ]
 
 
+@pytest.mark.parametrize(
+    ("expire", "problems"),
+    [
+        ({"minutes": 149}, [("credentials_expire_early", "project_id", True)]),
+        ({"minutes": 150}, []),
+    ],
+)
+def test_the_storages_credentials_that_end_before_block_too(
+    world: World, reviews: Reviews, expire: dict[str, float], problems: list[tuple[str, str, bool]]
+) -> None:
+    world.store.commit(s3_connection(version=1, credentials_expire_at=later(**expire)))
+
+    assert told(reviewed(world, reviews)) == problems
+
+
 @pytest.mark.parametrize(("in_use", "enough"), [(4, True), (5, False)])
 def test_a_quota_that_is_used_up_is_a_warning(
     world: World, reviews: Reviews, *, in_use: int, enough: bool

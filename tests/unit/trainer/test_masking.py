@@ -9,7 +9,7 @@ from transformers import AutoTokenizer
 
 from tensorant.contract import EXIT_CODES, TrainerExit
 from tensorant_local.base_models import build_tiny
-from tensorant_trainer.dataset import Conversation
+from tensorant_trainer.dataset import Completion, Conversation, Passage
 from tensorant_trainer.errors import TrainerError
 from tensorant_trainer.masking import IGNORED, Sample, make_samples, mask
 
@@ -150,6 +150,66 @@ def test_nothing_left_to_learn_is_a_fault_of_the_dataset(tokenizer: Any) -> None
         make_samples([GREETING], tokenizer, max_tokens=21)
 
     assert caught.value.code is TrainerExit.DATASET
+
+
+# -- tools -------------------------------------------------------------------------------------------------
+
+# A template that writes tools before the chat, and calls in the assistant's turn.
+WITH_TOOLS = (
+    "{% if tools %}{{ tools | tojson }}\n{% endif %}"
+    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] }}"
+    "{% for call in message['tool_calls'] or [] %}"
+    "{{ call['function']['name'] + (call['function']['arguments'] | tojson) }}"
+    "{% endfor %}{{ '<|im_end|>\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+
+
+def with_tools() -> Conversation:
+    call = {"function": {"name": "add", "arguments": {"a": 1}}}
+    messages = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "content": "2"},
+        {"role": "assistant", "content": "two"},
+    ]
+    return Conversation.model_validate(
+        {"number": 7, "messages": messages, "tools": [{"function": {"name": "add"}}]}
+    )
+
+
+def test_a_call_is_learned_and_what_the_tool_answers_is_not(tokenizer: Any) -> None:
+    tokenizer.chat_template = WITH_TOOLS
+
+    [sample] = mask(with_tools(), tokenizer)
+
+    learned = learned_text(sample, tokenizer).replace("Ġ", " ").replace(".", "")
+    assert learned == 'add{"a": 1}<|im_end|>\ntwo<|im_end|>\n'
+
+
+def test_a_template_that_passes_over_tools_is_refused(tokenizer: Any) -> None:
+    with pytest.raises(TrainerError, match="line 7 of the dataset: it has no place for tools: add is not in"):
+        mask(with_tools(), tokenizer)
+
+
+# -- prompts and texts -------------------------------------------------------------------------------------
+
+
+def test_of_a_prompt_only_the_completion_and_the_end_are_learned(tokenizer: Any) -> None:
+    tokenizer.chat_template = None  # base models have none, and need none for this
+
+    made = make_samples([Completion(number=1, prompt="2+2=", completion="4")], tokenizer, max_tokens=100)
+
+    [sample] = made.samples
+    assert learned_text(sample, tokenizer) == "....4" + tokenizer.eos_token
+    assert sample.input_ids[-1] == tokenizer.eos_token_id
+
+
+def test_a_text_is_learned_whole_with_its_end(tokenizer: Any) -> None:
+    [sample] = mask(Passage(number=1, text="Once"), tokenizer)
+
+    assert learned_text(sample, tokenizer) == "Once" + tokenizer.eos_token
+    assert sample.learned == 4  # the first has nothing before it to be predicted from
 
 
 def test_the_first_token_is_never_counted_as_learned() -> None:

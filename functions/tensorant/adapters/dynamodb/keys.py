@@ -15,7 +15,8 @@
 | progress, terminal event, signals      | RUN#id           | PROGRESS, TERMINAL#n, SIGNALS |           |                   |
 
 A second index, `gsi2`, holds only what the sweep must see: machines that are not closed (OPEN#MACHINES),
-runs that are under way (OPEN#RUNS), the connections that machines are made with (COMPUTE#CONNECTIONS), and
+runs that are under way (OPEN#RUNS), dataset versions that are neither valid nor invalid (OPEN#DATASETS), the
+connections that machines are made with (COMPUTE#CONNECTIONS), and
 removed connections until their credentials are deleted (REMOVED#CONNECTIONS).
 """
 

@@ -25,6 +25,8 @@ _POLICY = (
     "Compare the connection's policy with the one that Tensorant makes for it, and ask your administrator."
 )
 _KEYS = "Replace the connection's credentials with valid ones of the same account."
+_KEYS_OR_REGION = f"{_KEYS} Check that the region is enabled in the account."
+"""A region that is not enabled knows the account's keys no more than wrong ones, its STS included."""
 _EXPIRED = "The temporary credentials have expired: replace them."
 _SUPPORT = "Ask AWS Support about the account."
 _IMAGE = "Choose an x86_64 Linux AMI with an EBS root disk, for instance the Deep Learning Base AMI."
@@ -65,8 +67,8 @@ CODES: dict[str, tuple[type[ProviderError], str]] = {
     "Blocked": (Permission, _SUPPORT),
     "AccountDisabled": (Permission, _SUPPORT),
     # Credentials
-    "AuthFailure": (Credentials, f"{_KEYS} Check that the region is enabled in the account."),
-    "InvalidClientTokenId": (Credentials, _KEYS),
+    "AuthFailure": (Credentials, _KEYS_OR_REGION),
+    "InvalidClientTokenId": (Credentials, _KEYS_OR_REGION),
     "UnrecognizedClientException": (Credentials, _KEYS),
     "SignatureDoesNotMatch": (Credentials, _KEYS),
     "ExpiredToken": (Credentials, _EXPIRED),
