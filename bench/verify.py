@@ -18,7 +18,7 @@ from rich.table import Table
 from tensorant.contract import BaseModelRef, Manifest
 from tensorant_trainer.archive import manifest_path, pack
 
-RUNS = 3
+RUNS = 5
 MEGABYTE = 1_000_000
 RANK, WIDTH = 64, 4096
 BASE = BaseModelRef(repository="example/base", revision="0123456789abcdef")

@@ -104,7 +104,7 @@ def lines(report: VerificationReport) -> dict[str, str]:
         found["Run"] = f"{told.run_id}, attempt {told.attempt}, {told.steps_done} of {told.steps_total} steps"
         found["Base model"] = f"{told.base.repository} at {told.base.revision}"
     if report.tensors:
-        found["Adapter"] = _adapter(report)
+        found["Adapter"] = shape(report)
         found["Tensors"] = f"{report.tensors} ({', '.join(report.dtypes)}), {report.parameters:,} parameters"
     if report.norms is not None:
         found["Norms"] = norms(report.norms)
@@ -122,7 +122,8 @@ def norms(measured: AdapterNorms) -> str:
     )
 
 
-def _adapter(report: VerificationReport) -> str:
+def shape(report: VerificationReport) -> str:
+    """What kind of adapter it is, of which ranks, and how much of the base model it changes."""
     ranks = ", ".join(map(str, report.ranks))
     of = f" of {report.base_modules}" if report.base_modules else ""
     return f"{report.variant}, rank {ranks}, {report.modules}{of} modules"

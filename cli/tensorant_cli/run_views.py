@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from tensorant_cli.adapter_verify import shape
 from tensorant_cli.formats import NONE, duration, number, printable, size, usd, usd_per_hour, utc, words
 from tensorant_cli.models import Fact, LogLine, Machine, Progress, Quote, Run, RunStatus
 from tensorant_cli.output import facts, table
@@ -136,7 +137,8 @@ def _adapter(status: RunStatus) -> str:
     if report.fault is not None:
         return f"{report.fault.message} {report.fault.mend}"
     archive = size(report.archive.size) if report.archive else NONE
-    return f"{archive}, {report.tensors} tensors, {report.parameters:,} parameters"
+    kind = f"{shape(report)}, " if report.variant else ""
+    return f"{kind}{archive}, {report.tensors} tensors, {report.parameters:,} parameters"
 
 
 def _rows(run: Run) -> str:

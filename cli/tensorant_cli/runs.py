@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tensorant_cli import drafts
+from tensorant_cli.adapter_verify import norms, shape
 from tensorant_cli.adapters import fetch_adapter
 from tensorant_cli.errors import Blocked, CliError, Problem
 from tensorant_cli.formats import size, usd, usd_per_hour, utc
@@ -251,6 +252,9 @@ def adapter(
         say(
             f"{report.tensors} tensors, {report.parameters:,} parameters, {size(fetched.archive.stat().st_size)}."
         )
+        say(f"{shape(report)}.")
+        if report.norms is not None:
+            say(f"Norms: {norms(report.norms)}.")
         for warning in report.warnings:
             note(f"Warning: {warning}")
         say(f"Unpacked into {fetched.directory}; PEFT loads it onto the base model.")

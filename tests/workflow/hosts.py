@@ -53,7 +53,7 @@ class PlayedHosts:
     def close(self) -> None:
         return
 
-    def of_run(self, run_id: str, *, seconds: float = 30) -> str:
+    def of_run(self, run_id: str, *, seconds: float = 120) -> str:
         """The instance that booted for a run."""
         with self._booted:
             assert self._booted.wait_for(lambda: self._find(run_id) is not None, seconds), "no machine booted"
