@@ -43,26 +43,28 @@ def trust_policies_are_not_read(original: Any, backend: Any, **asked: Any) -> An
 
 
 def _trusts(arn: str, caller: str, external_id: str | None) -> bool:
+    own = arn.split(":")[4] == caller
     for role in list(iam_backends[arn.split(":")[4]]["aws"].roles.values()):
         if role.arn == arn:
             statements = _listed(json.loads(role.assume_role_policy_document)["Statement"])
-            return any(_allows(each, caller, external_id) for each in statements)
+            return any(_allows(each, caller, external_id, own=own) for each in statements)
     return False
 
 
-def _allows(statement: dict[str, Any], caller: str, external_id: str | None) -> bool:
+def _allows(statement: dict[str, Any], caller: str, external_id: str | None, *, own: bool) -> bool:
     """A condition that is not about the external id alone can't be judged here, and so does not hold."""
     if statement["Effect"] != "Allow" or ASSUME not in _listed(statement["Action"]):
         return False
-    return _is_principal(statement["Principal"], caller) and _holds(
-        statement.get("Condition", {}), external_id
-    )
+    named = _is_principal(statement["Principal"], caller, own=own)
+    return named and _holds(statement.get("Condition", {}), external_id)
 
 
-def _is_principal(principal: Any, caller: str) -> bool:
-    """A role of a service is assumed by the host of its functions, which stands for the service."""
-    if principal == "*" or "Service" in principal:
+def _is_principal(principal: Any, caller: str, *, own: bool) -> bool:
+    """The caller's own role of a service is assumed by the host of its functions, which stands for the service."""
+    if principal == "*":
         return True
+    if "Service" in principal:
+        return own
     named = _listed(principal.get("AWS", []))
     return any(each in {"*", caller} or f"::{caller}:" in each for each in named)
 

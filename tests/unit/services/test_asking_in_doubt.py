@@ -49,6 +49,19 @@ def left_open(world: World, asker: Asker, *, made: bool) -> None:
         asker.ask(step())
 
 
+@pytest.mark.parametrize("refusal", [NONE_HERE, NO_QUOTA, REVOKED])
+def test_a_refusal_says_nothing_of_a_machine_that_speaks(
+    world: World, asker: Asker, refusal: ProviderError
+) -> None:
+    """The first question made it, and it may train already: it is waited for, and found by its token."""
+    left_open(world, asker, made=True)
+    world.change_machine(nonce="spoken")
+    world.compute.fail_next("ask", refusal)
+
+    assert asker.ask(step()).next is Next.AWAIT
+    assert (world.machine.goal, world.run.outcome) == (Goal.RUN, None)
+
+
 def test_how_often_a_question_was_put_is_counted(world: World, asker: Asker) -> None:
     left_open(world, asker, made=False)
     assert world.machine.asks == 1

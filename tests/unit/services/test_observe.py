@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -236,6 +237,37 @@ def test_a_machine_without_capacity_costs_its_candidate_and_not_the_run(
     assert (world.run.outcome, world.run.refused) == (None, (world.machine.candidate,))
     assert (world.machine.goal, world.machine.disposition) == (Goal.GONE, Disposition.NOTHING_TO_KEEP)
     assert world.machine.closed is (state is Seen.GONE)
+
+
+def meanwhile(world: World, act: Callable[[], object]) -> None:
+    """Between the look at the machine and the decision, which begins with a look at the storage."""
+    head = world.storage.head
+
+    def acting(key: str) -> Any:
+        world.storage.head = head  # type: ignore[method-assign]
+        act()
+        return head(key)
+
+    world.storage.head = acting  # type: ignore[method-assign]
+
+
+def test_one_that_speaks_meanwhile_is_not_passed_over(world: World, observer: Observer) -> None:
+    refused(world, Seen.GONE)
+    meanwhile(world, lambda: world.change_machine(nonce="spoken"))
+
+    assert observer.observe(step()).next is Next.RELEASE
+    assert (world.run.outcome, world.run.refused) == (Outcome.FAILED, ())
+
+
+def test_what_a_person_decides_meanwhile_stays(world: World, observer: Observer) -> None:
+    refused(world, Seen.SHUTTING_DOWN)
+    cancellations = Cancellations(world.store, world.workflow, world.clock)
+    meanwhile(world, lambda: cancellations.cancel(MEMBER, ORG, RUN, keep_output=False))
+
+    assert observer.observe(step()).next is Next.RELEASE
+    assert (world.run.outcome, world.run.failure) == (Outcome.CANCELLED, None)
+    assert world.told().count("goal_gone") == 1
+    assert "run_failed" not in world.told()
 
 
 def test_the_next_machine_is_asked_for_only_when_the_first_is_gone(world: World, observer: Observer) -> None:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 ASK_ONCE = Config(retries={"mode": "standard", "total_max_attempts": 1}, connect_timeout=5, read_timeout=30)
 """RunInstances: a capacity error is a 5xx that botocore would silently retry."""
 
+HURRIED = Config(retries={"mode": "standard", "total_max_attempts": 1}, connect_timeout=2, read_timeout=4)
+"""What a person waits for and can do without."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
@@ -61,7 +64,7 @@ class Clients:
     @cached_property
     def quotas(self) -> Any:
         """Service Quotas."""
-        return self._session.client("service-quotas", config=PATIENT)
+        return self._session.client("service-quotas", config=HURRIED)
 
     @cached_property
     def iam(self) -> Any:

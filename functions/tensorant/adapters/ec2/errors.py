@@ -34,8 +34,11 @@ _NOTHING_SENT: tuple[tuple[type[BotoCoreError], type[ProviderError], str, str], 
 """Errors of the request itself: AWS never saw it."""
 
 _ACTION = re.compile(r"perform:? ([a-z0-9-]+:[A-Za-z]+)")
-_BLOB = re.compile(r"\s*Encoded authorization failure message:.*", re.DOTALL)
-"""Only the account itself can decode it (sts:DecodeAuthorizationMessage), and it fills a screen."""
+_BLOB = re.compile(
+    r"\s*(?:Encoded authorization failure message:|The Canonical String for this request).*", re.DOTALL
+)
+"""Only the account itself can decode the first (sts:DecodeAuthorizationMessage), and it fills a screen; the
+second repeats the request's headers, a session token among them."""
 
 _SERVICES = {
     "GetProducts": "pricing",

@@ -12,7 +12,7 @@ from tensorant.adapters.ec2.compute import Ec2Compute
 from tensorant.adapters.ec2.roles import AssumedRoles
 from tensorant.adapters.ec2.signing import signed_by_us, signed_with_keys
 from tensorant.domain.connections import AwsSettings, Connection, CredentialKind
-from tensorant.domain.errors import Configuration
+from tensorant.domain.errors import Configuration, Credentials
 from tensorant.ports import Compute, Secrets
 
 
@@ -39,10 +39,15 @@ class Ec2Computes:
 
 
 def keys_session(secret: Mapping[str, str], region: str) -> boto3.Session:
-    """With an access key, perhaps temporary."""
-    return signed_with_keys(
-        secret["access_key_id"], secret["secret_access_key"], secret.get("session_token"), region
-    )
+    """With an access key, perhaps temporary. Raises `Credentials` if what is stored is none."""
+    key_id, key = secret.get("access_key_id"), secret.get("secret_access_key")
+    if not key_id or not key:
+        raise Credentials(
+            "credentials_missing",
+            "The connection's stored credentials are not an access key.",
+            mend="Replace the connection's credentials.",
+        )
+    return signed_with_keys(key_id, key, secret.get("session_token"), region)
 
 
 def role_clients(connection_id: str, settings: AwsSettings, roles: AssumedRoles) -> Clients:

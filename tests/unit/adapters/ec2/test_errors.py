@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from botocore.exceptions import (
     BotoCoreError,
@@ -283,3 +285,20 @@ def test_what_was_never_sent_is_a_definite_no(error: BotoCoreError, kind: type[P
     assert type(found) is kind
     assert found.mend
     assert "secret" not in found.message
+
+
+def test_a_refused_signature_does_not_repeat_the_request_with_its_token() -> None:
+    told = (
+        "The request signature we calculated does not match the signature you provided.\n\n"
+        "The Canonical String for this request should have been\n'POST\n/\n\n"
+        "x-amz-security-token:FwoGZXIvYXdzEXAMPLE\n'"
+    )
+    answer: Any = {
+        "Error": {"Code": "SignatureDoesNotMatch", "Message": told},
+        "ResponseMetadata": {"HTTPStatusCode": 403},
+    }
+
+    error = translated(ClientError(answer, "DescribeInstances"), doing="read the instance")
+
+    assert "does not match the signature you provided." in error.message
+    assert "FwoGZXIvYXdzEXAMPLE" not in error.message
